@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../src/runtime/logging.ts';
-import type { Lagging } from '../src/store/changes.ts';
-import { SEARCH_CONSUMER } from '../src/store/records.ts';
+import { type Lagging, SEARCH_CONSUMER } from '../src/store/changes.ts';
 import type { ListJob, ListKey } from '../src/store/runs.ts';
 
 /** The job of a list. */

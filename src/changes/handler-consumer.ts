@@ -6,7 +6,7 @@ import { redact } from '../runtime/redaction.ts';
 import type { ServiceClient } from '../service/calls.ts';
 import { ServiceError } from '../service/errors.ts';
 import type { ClientFor } from '../service/service-client.ts';
-import type { ChangeStore, FeedEntry, HeldConsumer } from '../store/changes.ts';
+import { type ChangeStore, type FeedEntry, HANDLER_CONSUMER, type HeldConsumer } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import { addWrites } from '../store/outbox.ts';
 import { recordId } from '../store/page-items.ts';
@@ -20,9 +20,6 @@ import {
 } from './change-handler.ts';
 import { type ChangeConsumer, ConsumerError, type DeliveryContext } from './delivery.ts';
 import { collectWrites } from './outbox.ts';
-
-/** The handler's name in the database. */
-export const HANDLER_CONSUMER = 'handler';
 
 /** What a worker knows of the consumer. */
 export const HANDLER = { name: HANDLER_CONSUMER, whileActive: true } as const;

@@ -1,7 +1,6 @@
-import type { FeedEntry } from '../store/changes.ts';
+import { type FeedEntry, SEARCH_CONSUMER } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import { documentValues } from '../store/document-values.ts';
-import { SEARCH_CONSUMER } from '../store/records.ts';
 import { listMark, MOST_TEXT, markedWords } from '../store/search-words.ts';
 import type { ChangeConsumer } from './delivery.ts';
 

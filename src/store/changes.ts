@@ -5,6 +5,11 @@ import type { List, ListKey, RunError } from './runs.ts';
 import type { ConsumerTable, DeadLetterTable, RecordTable, Schema } from './schema.ts';
 
 export type Consumer = Selectable<ConsumerTable>;
+
+/** The readers of change feeds, by their names in the database: the fork's handler, and the search index. */
+export const HANDLER_CONSUMER = 'handler';
+export const SEARCH_CONSUMER = 'search';
+
 type DeadLetter = Selectable<DeadLetterTable>;
 
 /** Records of a batch, and the bytes of their documents. A larger document comes alone. */

@@ -1,12 +1,9 @@
 import { sql } from 'kysely';
-import { ChangeStore } from './changes.ts';
+import { ChangeStore, SEARCH_CONSUMER } from './changes.ts';
 import { Store } from './database.ts';
 import { findList, type ListKey } from './lists.ts';
 import type { RecordTable } from './schema.ts';
 import { listMark, searchQuery } from './search-words.ts';
-
-/** The search index is a consumer of the change feed, by this name. */
-export const SEARCH_CONSUMER = 'search';
 
 /** Documents that a stream reads at once. A larger document than this (bytes) is read by itself. */
 const STREAM_CHUNK = 125;

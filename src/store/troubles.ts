@@ -1,4 +1,5 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { HANDLER_CONSUMER } from './changes.ts';
 import type { Database } from './database.ts';
 import { failedLists } from './figures.ts';
 import { isActive } from './lists.ts';
@@ -51,8 +52,6 @@ const LAG_MS = 30 * 60_000;
 
 /** The handler is in trouble once the tries of a record have failed so often. */
 const MANY_TRIES = 2;
-
-const HANDLER = 'handler';
 
 /** Each kind of trouble, as queries of the instances and lists that have it. Each is read once, not once an instance. */
 function sourcesOf(db: Kysely<Schema>, { resources, hasHandler }: Work, now: number) {
@@ -127,7 +126,7 @@ function sourcesOf(db: Kysely<Schema>, { resources, hasHandler }: Work, now: num
     lagging: known
       .where(isActive)
       .leftJoin('consumers', (join) =>
-        join.onRef('consumers.list', '=', 'lists.id').on('consumers.consumer', '=', HANDLER),
+        join.onRef('consumers.list', '=', 'lists.id').on('consumers.consumer', '=', HANDLER_CONSUMER),
       )
       .where(sql<SqlBool>`lists.change_seq > coalesce(consumers.cursor, 0)`)
       .where((eb) =>

@@ -1,6 +1,5 @@
-import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import { hashKey } from '../changes/outbox.ts';
-import type { Lagging } from '../store/changes.ts';
+import { HANDLER_CONSUMER, type Lagging } from '../store/changes.ts';
 import type { Instance } from '../store/instances.ts';
 import type { ListJob, ListStatus } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refreshExpiry } from '../auth/expiry.ts';
-import { HANDLER_CONSUMER } from '../changes/handler-consumer.ts';
 import type { BudgetState, RateBudget } from '../service/budget.ts';
 import type { ServiceClock } from '../service/headers.ts';
-import type { Progress } from '../store/changes.ts';
+import { HANDLER_CONSUMER, type Progress } from '../store/changes.ts';
 import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceQuery } from '../store/instances.ts';
 import type { Write } from '../store/outbox.ts';

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { HANDLER_CONSUMER } from '../../src/changes/handler-consumer.ts';
-import { SEARCH_CONSUMER } from '../../src/store/records.ts';
+import { HANDLER_CONSUMER, SEARCH_CONSUMER } from '../../src/store/changes.ts';
 import { median, type Row, sum, table } from './report.ts';
 import type { Bench } from './run.ts';
 import {

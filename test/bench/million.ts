@@ -1,4 +1,4 @@
-import { SEARCH_CONSUMER } from '../../src/store/records.ts';
+import { SEARCH_CONSUMER } from '../../src/store/changes.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { median, type Row, table } from './report.ts';
 import type { Bench } from './run.ts';

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HANDLER_CONSUMER } from '../../src/changes/handler-consumer.ts';
+import { HANDLER_CONSUMER, SEARCH_CONSUMER } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
-import { SEARCH_CONSUMER } from '../../src/store/records.ts';
 import { median, type Row, sum, table } from './report.ts';
 import type { Bench } from './run.ts';
 import { askedDatabases, awaitRuns, bareLists, type DatabaseKind, openStage, stop } from './stage.ts';

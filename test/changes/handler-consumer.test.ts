@@ -9,17 +9,13 @@ import {
   TargetDown,
 } from '../../src/changes/change-handler.ts';
 import { deliver } from '../../src/changes/delivery.ts';
-import {
-  HANDLER_CONSUMER,
-  type HandlerParts,
-  handlerConsumer,
-  takeRejection,
-} from '../../src/changes/handler-consumer.ts';
+import { type HandlerParts, handlerConsumer, takeRejection } from '../../src/changes/handler-consumer.ts';
 import type { Outbox } from '../../src/changes/outbox.ts';
 import type { Settings } from '../../src/integration/types.ts';
 import type { ServiceClient } from '../../src/service/calls.ts';
 import { ServiceError } from '../../src/service/errors.ts';
 import type { ClientFor } from '../../src/service/service-client.ts';
+import { HANDLER_CONSUMER } from '../../src/store/changes.ts';
 import { StoreError } from '../../src/store/database.ts';
 import { lock } from '../acceptance/support/database.ts';
 import { DATABASES, openTestStore } from '../store/test-store.ts';

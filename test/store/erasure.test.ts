@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { SEARCH_CONSUMER } from '../../src/store/changes.ts';
 import { readItems } from '../../src/store/page-items.ts';
-import { SEARCH_CONSUMER } from '../../src/store/records.ts';
 import { collect, DATABASES, documentsOf, NOW, openTestStore, type TestClaim } from './test-store.ts';
 
 const BROKEN = { kind: 'handler', detail: 'Ada is broken.' } as const;
