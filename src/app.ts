@@ -19,7 +19,6 @@ import { createMetrics } from './runtime/metrics.ts';
 import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
 import type { ServiceClock } from './service/headers.ts';
-import { PageStore } from './store/pages.ts';
 import type { ListKey } from './store/runs.ts';
 import { SyncControl } from './sync/control.ts';
 import { collectFigures } from './sync/metric-figures.ts';
@@ -147,7 +146,6 @@ export async function createApp(
     ...shared,
     api,
     tokens,
-    pages: new PageStore(db),
     onEvent,
     onChanges: (list: ListKey, isOver: boolean) => {
       // Search is indexed at the end of a run, when no page needs the CPU.

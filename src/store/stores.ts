@@ -7,6 +7,7 @@ import { ErasureStore } from './erasure.ts';
 import { InstallStore } from './installs.ts';
 import { InstanceStore } from './instances.ts';
 import { OutboxStore } from './outbox.ts';
+import { PageStore } from './pages.ts';
 import { RecordStore } from './records.ts';
 import { RemovalStore } from './removals.ts';
 import { RunStore } from './runs.ts';
@@ -20,6 +21,7 @@ export function openStores(db: Database) {
     browsers: new BrowserStore(db),
     installs: new InstallStore(db),
     runs: new RunStore(db),
+    pages: new PageStore(db),
     records: new RecordStore(db),
     deletions: new DeletionStore(db),
     changes: new ChangeStore(db),

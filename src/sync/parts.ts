@@ -2,21 +2,16 @@ import type { Tokens } from '../auth/tokens.ts';
 import type { SendCompanyEvent } from '../changes/app-events.ts';
 import type { Logger } from '../runtime/logging.ts';
 import type { ServiceApi } from '../service/service-api.ts';
-import type { DeletionStore } from '../store/deletions.ts';
-import type { Instance, InstanceStore } from '../store/instances.ts';
-import type { PageStore } from '../store/pages.ts';
-import type { List, ListClaim, ListKey, RunStore } from '../store/runs.ts';
+import type { Instance } from '../store/instances.ts';
+import type { List, ListClaim, ListKey } from '../store/runs.ts';
+import type { Stores } from '../store/stores.ts';
 import type { CheckOutcome } from './check.ts';
 import type { Resource } from './resource.ts';
 
 /** The parts of the app that the sync uses. */
-export interface SyncParts {
+export interface SyncParts extends Pick<Stores, 'instances' | 'runs' | 'pages' | 'deletions'> {
   api: ServiceApi;
   tokens: Tokens;
-  instances: InstanceStore;
-  runs: RunStore;
-  pages: PageStore;
-  deletions: DeletionStore;
   resources: readonly Resource[];
   /** The default pause between two full runs of a list, in milliseconds. */
   intervalMs: number;

@@ -6,7 +6,7 @@ import { readListPage } from '../../src/service/page.ts';
 import { type FeedEntry, type HeldConsumer, SEARCH_CONSUMER } from '../../src/store/changes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { type FetchedPage, PageStore } from '../../src/store/pages.ts';
+import type { FetchedPage } from '../../src/store/pages.ts';
 import type { FullEnd, ListClaim, ListKey, ListStatus, NextStarts, Run } from '../../src/store/runs.ts';
 import { openStores, type Stores } from '../../src/store/stores.ts';
 import { installInstance } from '../support/install-instance.ts';
@@ -33,7 +33,6 @@ export const INTERVAL_MS = 60 * 60_000;
 export interface TestStore extends Stores {
   url: string;
   db: Database;
-  pages: PageStore;
   /** Installs a new company, or one again; answers its instance's id. */
   addInstance(again?: string): Promise<string>;
   /** The open run of a list, or a new one of a new instance, claimed. */
@@ -100,13 +99,11 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
   const db = await openDatabase(url);
   afterAll(() => db.destroy());
   const stores = openStores(db);
-  const pages = new PageStore(db);
   let count = 0;
   const store: TestStore = {
     ...stores,
     url,
     db,
-    pages,
     async addInstance(again) {
       count += 1;
       const id = again ?? `ins_${count}`;
@@ -123,7 +120,7 @@ export async function openTestStore(kind: DatabaseKind): Promise<TestStore> {
     },
     async write(claim, documents, { next = null, from, now = NOW } = {}) {
       const cursor = from === undefined ? (await runOf(claim.run)).cursor : from;
-      return (await pages.commit(claim, cursor, pageOf(documents, next), now, 20))?.run;
+      return (await stores.pages.commit(claim, cursor, pageOf(documents, next), now, 20))?.run;
     },
     async copy(documents, key) {
       const claim = await store.claimRun(key);

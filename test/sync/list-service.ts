@@ -8,7 +8,6 @@ import { HttpClient } from '../../src/service/http.ts';
 import { AllowedOrigins } from '../../src/service/next-url.ts';
 import { ServiceApi } from '../../src/service/service-api.ts';
 import type { Database } from '../../src/store/database.ts';
-import { PageStore } from '../../src/store/pages.ts';
 import { openStores } from '../../src/store/stores.ts';
 import type { CheckOutcome } from '../../src/sync/check.ts';
 import { SyncControl } from '../../src/sync/control.ts';
@@ -192,7 +191,6 @@ export function partsOf(
   const tokens = { accessToken: async () => ({ text: worker, isDue: () => false }) };
   return {
     ...openStores(db),
-    pages: new PageStore(db),
     tokens: tokens as unknown as SyncParts['tokens'],
     api: new ServiceApi({
       apiUrl,
