@@ -19,9 +19,9 @@ import { createMetrics } from './runtime/metrics.ts';
 import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
 import type { ServiceClock } from './service/headers.ts';
+import { readFigures } from './store/figures.ts';
 import type { ListKey } from './store/runs.ts';
 import { SyncControl } from './sync/control.ts';
-import { collectFigures } from './sync/metric-figures.ts';
 import type { SyncParts } from './sync/parts.ts';
 import { checkResources, type Resource } from './sync/resource.ts';
 import { type StatusQuery, StatusReader } from './sync/status.ts';
@@ -103,7 +103,7 @@ export async function createApp(
   const metrics = createMetrics(
     resources.map(({ route }) => route),
     {
-      store: () => collectFigures({ db, clock, resources, consumers }),
+      store: () => readFigures(db, { resources, consumers }, clock.now()),
       jobs: () => queues.syncCounts(),
       sweepLateMs: () => workers?.sweepLateMs() ?? 0,
       workers: () => watch.workers,

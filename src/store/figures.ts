@@ -1,9 +1,10 @@
 import { type Kysely, sql } from 'kysely';
+import { addMonths, REFRESH_TOKEN_LIFETIME_MONTHS } from '../contract/lifetimes.ts';
 import { countRows, type Database } from './database.ts';
 import { isActive } from './lists.ts';
 import { UNFINISHED } from './outbox.ts';
 import type { Schema } from './schema.ts';
-import { type InstanceState, type ListState, listState, type RunState, type WriteState } from './states.ts';
+import { type InstanceState, type ListState, listState, type RunState } from './states.ts';
 
 /** How many instances and lists are in which state. */
 export interface StateCounts {
@@ -12,25 +13,13 @@ export interface StateCounts {
   lists: Partial<Record<ListState, number>>;
 }
 
-/** Numbers over all instances, for monitoring. Moments are milliseconds since 1970. */
-interface StoreFigures extends StateCounts {
-  /** When the list that was checked longest ago was checked; null without lists. */
-  checkedAt: number | null;
-  /** Since when the list that fails longest has failed; null while none does. */
-  failingSince: number | null;
-  /** Deletions that full runs hold back, and records that the handler could not take. */
-  heldDeletions: number;
-  deadLetters: number;
-  /** Writes to the service that are not finished, by state, and when the oldest one that waits was made. */
-  writes: Partial<Record<WriteState, number>>;
-  writesSince: number | null;
-  /** Per consumer of this version: when its oldest pending change was made; null when nothing is pending. */
-  pendingSince: Record<string, number | null>;
-  /** When the oldest refresh token in use was issued; null when there is none. */
-  oldestRefreshToken: number | null;
-  /** Refresh tokens whose rotation was due long ago, without a successful refresh since. */
-  overdue: number;
-}
+/** A rotation is overdue this long after its time, in milliseconds. */
+export const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
+
+/** An alarm on a missing state needs a zero. */
+const NO_INSTANCES = { active: 0, paused: 0, needs_reauthorization: 0, disconnected: 0 };
+const NO_LISTS = { idle: 0, waiting: 0, running: 0, failed: 0 };
+const NO_WRITES = { pending: 0, sending: 0, refused: 0, unknown: 0 };
 
 /** The lists whose newest full run has failed, open or not. */
 export function failedLists(db: Kysely<Schema>) {
@@ -68,20 +57,22 @@ export async function countStates(db: Database): Promise<StateCounts> {
 }
 
 /**
- * Reads the numbers for the metrics. Of the records, it reads one a consumer that lags, by an index.
+ * Reads the metrics that only the store knows. Of the records, it reads one a consumer that lags, by an index.
  *
- * @param now the service's time, in milliseconds since 1970
- * @param overdueAfterMs how long a rotation may be due
- * @param resources the names of those that this version copies: nobody works on the lists of others
+ * @param work.resources those that this version copies: nobody works on the lists of others
+ * @param serviceNow the service's time, in milliseconds since 1970; `now` is our own
+ * @returns numbers over all instances; ages and remaining times in milliseconds
  */
 export async function readFigures(
   db: Database,
-  now: number,
-  overdueAfterMs: number,
-  resources: readonly string[],
-  consumers: readonly string[],
-): Promise<StoreFigures> {
-  const overdueFrom = now - overdueAfterMs;
+  work: { resources: readonly { name: string }[]; consumers: readonly { name: string }[] },
+  serviceNow: number,
+  now = Date.now(),
+) {
+  const resources = work.resources.map(({ name }) => name);
+  const consumers = work.consumers.map(({ name }) => name);
+  const ageMs = (since: number | null) => (since === null ? 0 : Math.max(0, now - since));
+  const overdueFrom = serviceNow - OVERDUE_AFTER_MS;
   const isOverdue = sql`refresh_due_at <= ${overdueFrom} and refreshed_at <= ${overdueFrom}`;
   const tokens = await db
     .selectFrom('tokens')
@@ -103,7 +94,7 @@ export async function readFigures(
     // A list that was never read counts from the start of its first run.
     .select(sql<number | null>`min(coalesce(checked_at, behind_since))`.as('checkedAt'))
     .select(({ fn }) => fn.min<number | null>('failing_since').as('failingSince'))
-    .where('resource', 'in', [...resources])
+    .where('resource', 'in', resources)
     .executeTakeFirstOrThrow();
   const pending = await active
     .innerJoin('consumers', 'consumers.list', 'lists.id')
@@ -113,7 +104,7 @@ export async function readFigures(
       sql<number | null>`min((select min(change_seq) from records
         where list = lists.id and change_seq > consumers.cursor)) / 1000`.as('since'),
     )
-    .where('consumer', 'in', [...consumers])
+    .where('consumer', 'in', consumers)
     .whereRef('lists.change_seq', '>', 'consumers.cursor')
     .groupBy('consumer')
     .execute();
@@ -126,20 +117,27 @@ export async function readFigures(
     .execute();
   const waiting = writes.filter(({ state }) => state === 'pending' || state === 'sending');
   const none = consumers.map((consumer) => ({ consumer, since: null }));
+  const states = await countStates(db);
   return {
-    ...(await countStates(db)),
-    pendingSince: Object.fromEntries([...none, ...pending].map(({ consumer, since }) => [consumer, since])),
-    writes: Object.fromEntries(writes.map(({ state, count }) => [state, count])),
-    writesSince: waiting.length === 0 ? null : Math.min(...waiting.map(({ since }) => since)),
+    instances: { ...NO_INSTANCES, ...states.instances },
+    lists: { ...NO_LISTS, ...states.lists },
+    consumerLagMs: Object.fromEntries(
+      [...none, ...pending].map(({ consumer, since }) => [consumer, ageMs(since)]),
+    ),
+    writes: { ...NO_WRITES, ...Object.fromEntries(writes.map(({ state, count }) => [state, count])) },
+    writesLagMs: ageMs(waiting.length === 0 ? null : Math.min(...waiting.map(({ since }) => since))),
     heldDeletions: held,
     deadLetters: await countRows(
       db
         .selectFrom('dead_letters')
         .where('list', 'in', db.selectFrom('lists').select('id').where('instance_id', 'in', connected)),
     ),
-    checkedAt,
-    failingSince,
-    oldestRefreshToken: tokens.oldest,
-    overdue: tokens.overdue,
+    listAgeMs: ageMs(checkedAt),
+    listFailsMs: ageMs(failingSince),
+    refreshTokenEndsInMs:
+      tokens.oldest === null
+        ? undefined
+        : addMonths(tokens.oldest, REFRESH_TOKEN_LIFETIME_MONTHS) - serviceNow,
+    refreshTokensOverdue: tokens.overdue,
   };
 }

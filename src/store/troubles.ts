@@ -1,7 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import { HANDLER_CONSUMER } from './changes.ts';
 import type { Database } from './database.ts';
-import { failedLists } from './figures.ts';
+import { failedLists, OVERDUE_AFTER_MS } from './figures.ts';
 import { isActive } from './lists.ts';
 import { UNFINISHED } from './outbox.ts';
 import type { Schema } from './schema.ts';
@@ -43,9 +43,6 @@ const SHORT_FAILURE_MS = 2 * 60_000;
 
 /** So many failed refreshes in a row, with growing pauses, are more than a short outage. */
 const MANY_FAILURES = 6;
-
-/** A rotation is overdue this long after its time, in milliseconds. */
-export const OVERDUE_AFTER_MS = 2 * 60 * 60_000;
 
 /** A change or a write that waits longer lags, in milliseconds. */
 const LAG_MS = 30 * 60_000;

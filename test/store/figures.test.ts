@@ -4,12 +4,15 @@ import { installInstance } from '../support/install-instance.ts';
 import { DATABASES, documentsOf, NOW, openTestStore } from './test-store.ts';
 
 const HOUR_MS = 3_600_000;
-const RESOURCES = ['contacts', 'conversations'];
+const WORK = {
+  resources: [{ name: 'contacts' }, { name: 'conversations' }],
+  consumers: [{ name: 'handler' }, { name: 'search' }],
+};
 
 describe.each(DATABASES)('on %s', (kind) => {
-  async function open() {
+  async function open(now = NOW) {
     const store = await openTestStore(kind);
-    return { ...store, read: () => readFigures(store.db, NOW, HOUR_MS, RESOURCES, ['handler', 'search']) };
+    return { ...store, read: () => readFigures(store.db, WORK, NOW, now) };
   }
 
   test('instances and lists are counted by state, with the oldest check', async () => {
@@ -29,12 +32,12 @@ describe.each(DATABASES)('on %s', (kind) => {
       instances: { active: 2, paused: 1 },
       lists: { running: 1, waiting: 3 },
       // A list that was never read counts from the start of its first run.
-      checkedAt: NOW - 8_000,
+      listAgeMs: 8_000,
     });
     await store.finish(claim, { now: NOW - 6_000 });
-    expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, checkedAt: NOW - 6_000 });
+    expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, listAgeMs: 6_000 });
     await store.runs.pause(claim, NOW);
-    expect(await store.read()).toMatchObject({ lists: { waiting: 3 }, checkedAt: NOW - 5_000 });
+    expect(await store.read()).toMatchObject({ lists: { waiting: 3 }, listAgeMs: 5_000 });
   });
 
   test('the last full run of a list holds deletions, and dead letters count', async () => {
@@ -55,16 +58,18 @@ describe.each(DATABASES)('on %s', (kind) => {
   });
 
   test('a consumer lags since its oldest pending change', async () => {
-    const store = await open();
+    const later = Date.now() + HOUR_MS;
+    const store = await open(later);
     const { list, ...copy } = await store.copy(documentsOf(2));
     const [first, second] = await store.feed(list);
     if (first === undefined || second === undefined) return expect.unreachable();
-    const pending = async () => (await store.read()).pendingSince;
-    expect(await pending()).toEqual({ handler: null, search: null });
+    const lag = async () => (await store.read()).consumerLagMs;
+    const since = (seq: number) => later - Math.floor(seq / 1_000);
+    expect(await lag()).toEqual({ handler: 0, search: 0 });
     await store.hold(copy);
-    expect(await pending()).toEqual({ handler: Math.floor(first.seq / 1_000), search: null });
+    expect(await lag()).toEqual({ handler: since(first.seq), search: 0 });
     await store.bury({ ...copy, list });
-    expect(await pending()).toEqual({ handler: Math.floor(second.seq / 1_000), search: null });
+    expect(await lag()).toEqual({ handler: since(second.seq), search: 0 });
   });
 
   test('a due rotation is overdue if no refresh has succeeded for long', async () => {
@@ -85,6 +90,8 @@ describe.each(DATABASES)('on %s', (kind) => {
     // Its token ends all the same.
     await store.instances.setStatus('overdue', 'paused', { from: ['active'] });
     await store.instances.setStatus('gone', 'needs_reauthorization', { from: ['active'] });
-    expect(await store.read()).toMatchObject({ overdue: 1, oldestRefreshToken: NOW - 6 * HOUR_MS });
+    const sixMonths = Date.UTC(2026, 8, 1, 12) - NOW;
+    const first = { refreshTokensOverdue: 1, refreshTokenEndsInMs: sixMonths - 6 * HOUR_MS };
+    expect(await store.read()).toMatchObject(first);
   });
 });
