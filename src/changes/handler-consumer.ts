@@ -77,7 +77,7 @@ export function handlerConsumer(parts: HandlerParts): ChangeConsumer {
   return {
     ...HANDLER,
     take(entries, held, context) {
-      const timer = new HandlerTimer(parts.timeoutMs, context.signal);
+      const timer = limitTime(parts.timeoutMs, context.signal);
       const facts = { company: held.company, record: entries[0]?.id, records: entries.length };
       const text = 'a promise of the handler rejected after its call';
       const call: Call = { fail: timer.fail, tell: (err) => context.logger.error({ err, ...facts }, text) };
@@ -112,7 +112,7 @@ function contextOf(
   { db, changes, settings, serviceFor }: HandlerParts,
   held: HeldConsumer,
   { logger }: DeliveryContext,
-  { signal, around }: HandlerTimer,
+  { signal, around }: ReturnType<typeof limitTime>,
 ): HandlerContext {
   const { instanceId, companyId } = held;
   // A pause or a disconnect stops the calls, too.
@@ -196,70 +196,57 @@ function failureOf(cause: unknown): ConsumerError {
   return new ConsumerError(redact(words).slice(0, LONGEST_REASON), { cause, waitMs });
 }
 
-/** Limits the time of one call. The timer stands still during calls of the service, which have a limit of their own. */
-class HandlerTimer {
-  /** Aborted when the call is over or the process shuts down. */
-  readonly signal: AbortSignal;
-  readonly #limitMs: number;
-  readonly #over = new AbortController();
-  readonly #late = Promise.withResolvers<never>();
-  #timer: NodeJS.Timeout | undefined;
-  #leftMs: number;
-  #startedAt = 0;
-  #calls = 0;
-
-  constructor(limitMs: number, shutdown: AbortSignal) {
-    this.#limitMs = limitMs;
-    this.#leftMs = limitMs;
-    this.signal = AbortSignal.any([shutdown, this.#over.signal]);
-    this.#late.promise.catch(() => undefined);
-    const giveUp = () => setTimeout(() => this.#late.reject(shutdown.reason), ENDING_MS).unref();
-    shutdown.addEventListener('abort', giveUp, { signal: this.#over.signal });
-    this.#start();
-  }
-
-  /** Rejects when the time is over. */
-  get late(): Promise<never> {
-    return this.#late.promise;
-  }
-
-  /** Stops the timer during a call of the service. */
-  readonly around = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
-    if (this.#calls++ === 0) {
-      clearTimeout(this.#timer);
-      this.#count();
-    }
-    try {
-      return await call();
-    } finally {
-      if (--this.#calls === 0) this.#start();
+/**
+ * Limits the time of one call. The timer stands still during calls of the service, which have a limit of their own.
+ *
+ * @returns `late`, which rejects when the time is over; `signal`, aborted then, at the end and when the process shuts down
+ */
+function limitTime(limitMs: number, shutdown: AbortSignal) {
+  const over = new AbortController();
+  const late = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  let leftMs = limitMs;
+  let startedAt = 0;
+  let serviceCalls = 0;
+  const start = (): void => {
+    if (over.signal.aborted) return;
+    startedAt = performance.now();
+    timer = setTimeout(tick, Math.min(leftMs, limitMs / TICKS));
+  };
+  const stop = (): void => {
+    clearTimeout(timer);
+    leftMs -= Math.min(performance.now() - startedAt, limitMs / TICKS);
+  };
+  const tick = (): void => {
+    stop();
+    if (leftMs > 0) start();
+    else {
+      const error = new Error(`The handler took more than ${limitMs / 1_000} s (HANDLER_TIMEOUT_SECONDS).`);
+      late.reject(error);
+      over.abort(error);
     }
   };
-
-  /** Fails the call. */
-  readonly fail = (error: unknown): void => this.#late.reject(error);
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#over.abort();
-  }
-
-  #start(): void {
-    if (this.#over.signal.aborted) return;
-    this.#startedAt = performance.now();
-    const tickMs = Math.min(this.#leftMs, this.#limitMs / TICKS);
-    this.#timer = setTimeout(() => {
-      this.#count();
-      if (this.#leftMs > 0) return this.#start();
-      const seconds = this.#limitMs / 1_000;
-      const error = new Error(`The handler took more than ${seconds} s (HANDLER_TIMEOUT_SECONDS).`);
-      this.#late.reject(error);
-      this.#over.abort(error);
-    }, tickMs);
-  }
-
-  #count(): void {
-    const ms = Math.min(performance.now() - this.#startedAt, this.#limitMs / TICKS);
-    this.#leftMs = Math.max(0, this.#leftMs - ms);
-  }
+  late.promise.catch(() => undefined);
+  const giveUp = () => setTimeout(() => late.reject(shutdown.reason), ENDING_MS).unref();
+  shutdown.addEventListener('abort', giveUp, { signal: over.signal });
+  start();
+  return {
+    signal: AbortSignal.any([shutdown, over.signal]),
+    late: late.promise,
+    /** Fails the call. */
+    fail: late.reject,
+    /** Stops the timer during a call of the service. */
+    async around<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+      if (serviceCalls++ === 0) stop();
+      try {
+        return await call();
+      } finally {
+        if (--serviceCalls === 0) start();
+      }
+    },
+    end(): void {
+      clearTimeout(timer);
+      over.abort();
+    },
+  };
 }
