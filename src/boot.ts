@@ -6,7 +6,6 @@ import type { HandlerAnswer } from './check-handler.ts';
 import { type Config, loadConfig, readEnvFile, readEnvironment } from './config/config.ts';
 import { NO_SETTINGS, readSettings } from './config/fork-settings.ts';
 import { ConfigError, type ProcessKind, VARIABLES } from './config/variables.ts';
-import { commandArguments } from './contract/command-arguments.ts';
 import { loadEventHandler } from './fork.ts';
 import { CompanyFinder } from './runtime/company-finder.ts';
 import { createLogger, type Logger } from './runtime/logging.ts';
@@ -79,6 +78,27 @@ export async function takeWorkerPort({ host, workerPort: port }: Config): Promis
 export function runWorkers(app: App, shutdown: Shutdown): void {
   const workers = app.startWorkers();
   shutdown.add('workers', () => workers.close());
+}
+
+/**
+ * Reads the arguments of a command. An unknown one ends the process with a plain sentence: a person who asks for a
+ * rehearsal, or for another port, must not get the real thing.
+ *
+ * @param usage what it takes, as a sentence
+ * @param known all that it takes; nothing by default
+ * @returns the known ones that were given
+ */
+export function commandArguments(
+  usage = 'This command takes no arguments: its settings are variables, see .env.example.',
+  known: readonly string[] = [],
+): ReadonlySet<string> {
+  const given = process.argv.slice(2);
+  const unknown = given.filter((argument) => !known.includes(argument));
+  if (unknown.length > 0) {
+    process.stderr.write(`${unknown.join(' ')} is not understood, and nothing was done. ${usage}\n`);
+    process.exit(2);
+  }
+  return new Set(given);
 }
 
 /** Reads the configuration, then runs an entry point. An error ends the process with its message and code 1. */

@@ -1,4 +1,4 @@
-import { commandArguments } from './contract/command-arguments.ts';
+import { commandArguments } from './boot.ts';
 import { listCompanies, listRequests } from './demo/companies.ts';
 import { DemoError } from './demo/install-company.ts';
 import { startParts } from './demo/parts.ts';
