@@ -125,7 +125,6 @@ export async function createApp(
   const status = new StatusReader({ ...shared, budget, clock, watch, hasHandler });
   const control = new SyncControl({
     ...shared,
-    watch,
     onDisconnect: (instanceId, facts) => {
       logger.info({ instanceId, ...facts }, 'the instance is disconnected');
       onEvent?.(instanceId, { type: 'disconnected', ...facts });

@@ -8,7 +8,6 @@ import { checkInterval, type Resource } from './resource.ts';
 import { listIntervalMs } from './schedule.ts';
 import type { StatusReader } from './status.ts';
 import type { DayJson, InstanceStatus, ListProblems, RunJson, WriteJson } from './status-types.ts';
-import type { AppWatch } from './watch-app.ts';
 
 /** How long a page waits for the removal of a copy, in milliseconds. */
 const REMOVAL_MS = 1_000;
@@ -28,7 +27,6 @@ interface ControlParts
   enqueueDeliveries: (lists: readonly Lagging[]) => Promise<void>;
   /** Gets every disconnect, whether it deleted the copy, and how many writes it discarded. */
   onDisconnect?: (instanceId: string, facts: { dataDeleted: boolean; writesDiscarded: number }) => void;
-  watch?: Pick<AppWatch, 'failing'>;
   now?: () => number;
 }
 
@@ -46,11 +44,8 @@ export class SyncControl {
     this.#parts = parts;
   }
 
-  async status(instanceId: string): Promise<InstanceStatus | undefined> {
-    const status = await this.#parts.status.read(instanceId);
-    const failing = this.#parts.watch?.failing;
-    if (status === undefined || failing === undefined) return status;
-    return { ...status, error_kind: failing, error: null };
+  status(instanceId: string): Promise<InstanceStatus | undefined> {
+    return this.#parts.status.read(instanceId);
   }
 
   /** The instance alone, for pages that need no status. */

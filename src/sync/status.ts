@@ -99,8 +99,10 @@ export class StatusReader {
       resources[name] = { ...list, problems: problems[name] ?? NO_PROBLEMS };
     }
     const starts = Object.values(resources).flatMap(({ next_sync_at }) => next_sync_at ?? []);
+    const { failing } = watch ?? {};
     return {
       ...overview,
+      ...(failing !== undefined && { error_kind: failing, error: null }),
       installed_at: iso(instance.installed_at),
       now: iso(this.#parts.clock.now()),
       next_sync_at: starts.toSorted()[0] ?? null,
