@@ -3,7 +3,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { reencryptSummary, reencryptTokens } from './auth/reencrypt.ts';
 import { TokenCipher } from './auth/token-cipher.ts';
 import { type Boot, boot } from './boot.ts';
-import { hashKey } from './changes/outbox.ts';
+import { hashKey } from './changes/collect-writes.ts';
 import { type Config, readEnvironment } from './config/config.ts';
 import { withNewTokenKey } from './config/secrets.ts';
 import { ConfigError, type ProcessKind } from './config/variables.ts';
@@ -13,10 +13,9 @@ import { AFTER_RESTORE, backUp, restore } from './store/backup.ts';
 import { HANDLER_CONSUMER } from './store/changes.ts';
 import type { Database } from './store/database.ts';
 import type { Instance } from './store/instances.ts';
-import { isFileUrl, openDatabase, openExistingDatabase } from './store/open-database.ts';
+import { isFileUrl, keepSetting, openDatabase, openExistingDatabase } from './store/open-database.ts';
 import { idJson, idsOfTyped } from './store/page-items.ts';
 import type { ListStatus } from './store/runs.ts';
-import { keepSetting } from './store/settings.ts';
 import { openStores, type Stores } from './store/stores.ts';
 
 interface Context {

@@ -22,11 +22,10 @@ import { AllowedOrigins } from './service/next-url.ts';
 import { ServiceApi } from './service/service-api.ts';
 import { type ClientFor, type ClientParts, createServiceClient } from './service/service-client.ts';
 import { SchemaError } from './store/migrate.ts';
-import { isFileUrl, openDatabase } from './store/open-database.ts';
+import { isFileUrl, keepSetting, openDatabase } from './store/open-database.ts';
 import { RunStore } from './store/runs.ts';
-import { keepSetting } from './store/settings.ts';
 import { openStores } from './store/stores.ts';
-import { TokenStore } from './store/tokens.ts';
+import { TokenStore } from './store/token-table.ts';
 
 /** Connections for tokens, checks and the look for due lists, besides those of pages and deliveries. */
 const URGENT_CONNECTIONS = 3;

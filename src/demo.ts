@@ -1,9 +1,9 @@
 import { commandArguments } from './boot.ts';
 import { listCompanies, listRequests } from './demo/companies.ts';
 import { DemoError } from './demo/install-company.ts';
-import { startParts } from './demo/parts.ts';
 import { ProgressBars } from './demo/progress-bars.ts';
 import { demoHandler, proveChange } from './demo/proof.ts';
+import { startParts } from './demo/start-parts.ts';
 import { summarize, summaryTable } from './demo/summary.ts';
 import { syncCompany } from './demo/sync-company.ts';
 import { APP_INFO } from './integration/app-info.ts';

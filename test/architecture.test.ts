@@ -48,7 +48,7 @@ const OWN_TYPES = 'src/integration/types.ts';
 const MAY_IMPORT_SANDBOX = /^src\/(start|demo)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
 
 const MAY_READ_ENVIRONMENT =
-  /^src\/config\/.+$|^src\/(app|boot|start|web|worker|demo|cli)\.ts$|^src\/demo\/parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
+  /^src\/config\/.+$|^src\/(app|boot|start|web|worker|demo|cli)\.ts$|^src\/demo\/start-parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;
 
 /** Where the packages of the database may be imported, and where only their types. */
 const DATABASE_PACKAGES = /^(kysely|pg|better-sqlite3)(\/|$)/;

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { hashKey } from '../src/changes/outbox.ts';
+import { hashKey } from '../src/changes/collect-writes.ts';
 import { ActionStore } from '../src/store/action-log.ts';
 import type { Database } from '../src/store/database.ts';
 import { openDatabase } from '../src/store/open-database.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { EncryptedTokens, TokenStore } from '../store/tokens.ts';
+import type { EncryptedTokens, TokenStore } from '../store/token-table.ts';
 import type { TokenCipher } from './token-cipher.ts';
 import { encryptTokens } from './tokens.ts';
 

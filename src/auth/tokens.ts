@@ -4,7 +4,7 @@ import type { Logger } from '../runtime/logging.ts';
 import { backoffMs, LONGEST_OUTAGE_PAUSE_MS } from '../service/backoff.ts';
 import { kindOfStatus, rejectedAgain, ServiceError } from '../service/errors.ts';
 import type { ServiceClock } from '../service/headers.ts';
-import type { ReadTokens, RefreshableTokens, TokenRow, TokenStore } from '../store/tokens.ts';
+import type { ReadTokens, RefreshableTokens, TokenRow, TokenStore } from '../store/token-table.ts';
 import { needsRefresh, refreshExpiry, rotationDueAt } from './expiry.ts';
 import {
   type Grant,

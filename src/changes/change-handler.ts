@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { HandlerTables, KnownResource, Settings } from '../integration/types.ts';
 import type { ServiceClient } from '../service/calls.ts';
 import type { DocumentAt } from '../sync/resource.ts';
-import type { Outbox } from './outbox.ts';
+import type { Outbox } from './collect-writes.ts';
 
 /** One change of a record, with the record's newest form. */
 export type Change<Document> = {

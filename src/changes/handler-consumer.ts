@@ -18,8 +18,8 @@ import {
   type InTransaction,
   TargetDown,
 } from './change-handler.ts';
+import { collectWrites } from './collect-writes.ts';
 import { type ChangeConsumer, ConsumerError, type DeliveryContext } from './delivery.ts';
-import { collectWrites } from './outbox.ts';
 
 /** What a worker knows of the consumer. */
 export const HANDLER = { name: HANDLER_CONSUMER, whileActive: true } as const;

@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { within } from './health.ts';
 import type { Logger } from './logging.ts';
+import { within } from './readiness.ts';
 
 /**
  * The use of a connection.

@@ -9,7 +9,7 @@ import {
 import { Store } from './database.ts';
 import { ensureList, scheduleLists } from './lists.ts';
 import type { InstallTable, InstanceTable, Schema } from './schema.ts';
-import type { GrantedTokens } from './tokens.ts';
+import type { GrantedTokens } from './token-table.ts';
 
 export type InstallRow = Selectable<InstallTable>;
 

@@ -11,7 +11,7 @@ import { PageStore } from './pages.ts';
 import { RecordStore } from './records.ts';
 import { RemovalStore } from './removals.ts';
 import { RunStore } from './runs.ts';
-import { TokenStore } from './tokens.ts';
+import { TokenStore } from './token-table.ts';
 
 /** The stores of a database that several parts of the app share. */
 export function openStores(db: Database) {

@@ -1,9 +1,9 @@
-import { hashKey } from '../changes/outbox.ts';
+import { hashKey } from '../changes/collect-writes.ts';
 import { HANDLER_CONSUMER, type Lagging } from '../store/changes.ts';
 import type { Instance } from '../store/instances.ts';
 import type { ListJob, ListStatus } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
-import type { DisconnectOptions } from '../store/tokens.ts';
+import type { DisconnectOptions } from '../store/token-table.ts';
 import { checkInterval, type Resource } from './resource.ts';
 import { listIntervalMs } from './schedule.ts';
 import type { StatusReader } from './status.ts';

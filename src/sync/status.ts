@@ -9,7 +9,7 @@ import type { Write } from '../store/outbox.ts';
 import { DAYS, type ListStatus, NOTHING, type Run } from '../store/runs.ts';
 import { listState } from '../store/states.ts';
 import type { Stores } from '../store/stores.ts';
-import type { TokenRow } from '../store/tokens.ts';
+import type { TokenRow } from '../store/token-table.ts';
 import { TROUBLES, type Trouble, type Work } from '../store/troubles.ts';
 import type { Resource } from './resource.ts';
 import { DAY_MS, listIntervalMs, MINUTE_MS } from './schedule.ts';

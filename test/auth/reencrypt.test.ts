@@ -4,7 +4,7 @@ import { reencryptSummary, reencryptTokens } from '../../src/auth/reencrypt.ts';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens } from '../../src/auth/tokens.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { TokenStore } from '../../src/store/tokens.ts';
+import { TokenStore } from '../../src/store/token-table.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

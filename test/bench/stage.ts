@@ -19,8 +19,7 @@ import type { Company, CompanySpec, SandboxOptions } from '../../src/sandbox/typ
 import { RateBudget } from '../../src/service/budget.ts';
 import { readRateHeaders } from '../../src/service/headers.ts';
 import type { Database } from '../../src/store/database.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
-import { keepSetting } from '../../src/store/settings.ts';
+import { keepSetting, openDatabase } from '../../src/store/open-database.ts';
 import { installInstance } from '../support/install-instance.ts';
 import { runStatement, startPostgresServer } from '../support/postgres-server.ts';
 import { APP_INFO, RESOURCES } from '../support/usual-resources.ts';

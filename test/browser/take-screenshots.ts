@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { startParts } from '../../src/demo/parts.ts';
+import { startParts } from '../../src/demo/start-parts.ts';
 import { launchBrowser } from '../support/launch-browser.ts';
 import { APP_INFO, RESOURCES } from '../support/usual-resources.ts';
 

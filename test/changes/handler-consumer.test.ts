@@ -8,9 +8,9 @@ import {
   type HandlerContext,
   TargetDown,
 } from '../../src/changes/change-handler.ts';
+import type { Outbox } from '../../src/changes/collect-writes.ts';
 import { deliver } from '../../src/changes/delivery.ts';
 import { type HandlerParts, handlerConsumer, takeRejection } from '../../src/changes/handler-consumer.ts';
-import type { Outbox } from '../../src/changes/outbox.ts';
 import type { Settings } from '../../src/integration/types.ts';
 import type { ServiceClient } from '../../src/service/calls.ts';
 import { ServiceError } from '../../src/service/errors.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CompanyEvent } from '../../src/changes/app-events.ts';
-import { collectWrites, hashKey } from '../../src/changes/outbox.ts';
+import { collectWrites, hashKey } from '../../src/changes/collect-writes.ts';
 import { type SenderParts, sendWrites } from '../../src/changes/outbox-sender.ts';
 import { ServiceError } from '../../src/service/errors.ts';
 import { ServiceClock } from '../../src/service/headers.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { collectWrites, hashKey } from '../../src/changes/outbox.ts';
+import { collectWrites, hashKey } from '../../src/changes/collect-writes.ts';
 import { addWrites, type Write } from '../../src/store/outbox.ts';
 import { DATABASES, openTestStore } from './test-store.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
-import type { GrantedTokens } from '../../src/store/tokens.ts';
+import type { GrantedTokens } from '../../src/store/token-table.ts';
 
 /** Stores an install of an instance as a callback does, with these tokens. @param now milliseconds since 1970 */
 export async function installInstance(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkReadiness } from '../../src/runtime/health.ts';
+import { checkReadiness } from '../../src/runtime/readiness.ts';
 
 it('is ready if all checks are, and else names the reasons without secrets', async () => {
   const good = { database: async () => {}, redis: async () => 'PONG' };

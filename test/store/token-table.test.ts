@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { TokenRow } from '../../src/store/tokens.ts';
+import type { TokenRow } from '../../src/store/token-table.ts';
 import { DATABASES, openTestStore } from './test-store.ts';
 
 const OVER = { kind: 'reauthorize', detail: 'The grant is over.' } as const;
