@@ -5,12 +5,10 @@ import type { Logger } from '../src/runtime/logging.ts';
 import { type Lagging, SEARCH_CONSUMER } from '../src/store/changes.ts';
 import type { ListJob, ListKey } from '../src/store/runs.ts';
 
-/** The job of a list. */
 export interface ListJobData extends ListKey {
   list: number;
 }
 
-/** The job of an instance's outbox. */
 export interface OutboxJobData {
   instanceId: string;
 }
@@ -39,7 +37,6 @@ export interface Heartbeat {
   delivery: string;
 }
 
-/** Producers of all queues. */
 export type Queues = ReturnType<typeof createQueues>;
 
 /**

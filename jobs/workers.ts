@@ -58,7 +58,6 @@ const HEARTBEAT_MS = 5_000;
 
 const HOUR_MS = 60 * 60_000;
 
-/** The parts of the app that the workers of a process use. */
 export interface WorkerParts {
   redis: Redis;
   process: { processId: string; version: string };
@@ -77,7 +76,6 @@ export interface WorkerParts {
   onFirstSlot?: (slot: { waitMs: number }) => void;
 }
 
-/** The running workers of a process. */
 export interface Workers {
   /** For how long the sweep has failed, in milliseconds; 0 while it works. */
   sweepLateMs(): number;

@@ -24,7 +24,6 @@ interface Context {
   /** `DATABASE_URL` without its password, for messages. */
   database: string;
   logger: Logger;
-  /** Loads the integrator's event handler. */
   loadEvents: Boot['loadEvents'];
   /** Aborts on a signal. The command then ends after its present step. */
   signal: AbortSignal;
@@ -37,7 +36,6 @@ interface Command {
   run(positionals: string[], options: Record<string, unknown>): Promise<void>;
 }
 
-/** Writes that `outbox` lists. */
 const WRITES_LISTED = 1_000;
 const FINISHED_LISTED = 20;
 
@@ -331,7 +329,6 @@ function onDatabase(
   return inProcess(kind, work, loadSettings);
 }
 
-/** Runs a command on a file. */
 function onFile(run: (config: Config, file: string) => Promise<void>, file: string): Promise<void> {
   return inProcess('database', ({ config }) => run(config, resolve(file)));
 }

@@ -53,7 +53,6 @@ export class TokenCipher {
     return this.#first.id;
   }
 
-  /** The ids of all keys. */
   get keyIds(): string[] {
     return [...this.#keys.keys()];
   }

@@ -53,7 +53,6 @@ export interface HeldToken {
 /** Why to refresh: the access token ends, the service rejected it, or the refresh token is due for rotation. */
 type Reason = 'due' | 'rejected' | 'rotation';
 
-/** How a refresh ended. */
 type RefreshOutcome = 'refreshed' | 'rotated' | 'failed' | 'rejected' | 'lost';
 
 export interface TokensParts {
@@ -317,7 +316,6 @@ function isRefusal(status: number | undefined): boolean {
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
 
-/** Rotations under way at the same time. */
 const ROTATIONS_AT_ONCE = 4;
 
 /** A sweep starts no rotation after this: the next sweep is about to come. */

@@ -4,7 +4,6 @@ import type { Logger } from '../runtime/logging.ts';
 import type { InstanceStore } from '../store/instances.ts';
 import type { ErrorKind } from '../store/states.ts';
 
-/** An event of a company. */
 export type CompanyEvent =
   /** The service ended the authorization. An administrator of the company has to install the app again. */
   | { type: 'authorization_ended'; error: string }

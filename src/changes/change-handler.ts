@@ -31,7 +31,6 @@ export type ChangeBatch = {
   };
 }[KnownResource['name']];
 
-/** The tools of a handler. */
 export interface HandlerContext {
   /**
    * The service's API with the company's authorization: `service.listTags()`. It shares the limit with the sync, and

@@ -10,12 +10,10 @@ import { type NewWrite, objectOf } from '../store/outbox.ts';
 const LONGEST_KEY = 500;
 const LARGEST_BODY = 1024 * 1024;
 
-/** The operations that write something. */
 type WriteOperation = {
   [Op in Operation]: (typeof API)[Op]['method'] extends 'GET' ? never : Op;
 }[Operation];
 
-/** Options of a write. */
 export interface WriteOptions {
   /** Names what the write is for, such as `refund:cnv_1`. A key that was used once adds nothing again. */
   key: string;

@@ -62,7 +62,6 @@ export interface ChangeConsumer {
   ): Promise<((transaction: Transaction<Schema>) => Promise<void>) | undefined>;
 }
 
-/** Delivers lists. */
 export interface Deliveries {
   /** @returns when the delivery goes on, in milliseconds since 1970; undefined when nothing is left */
   deliver(key: Lagging): Promise<number | undefined>;
@@ -71,7 +70,6 @@ export interface Deliveries {
   readonly state: string;
 }
 
-/** The surroundings of a delivery. */
 export interface DeliveryContext {
   logger: Logger;
   /** Aborted when the process shuts down. */
@@ -161,7 +159,6 @@ export function deliveriesHere(
   };
 }
 
-/** One delivery of a list. */
 class Delivery {
   readonly #changes: ChangeStore;
   readonly #consumer: ChangeConsumer;

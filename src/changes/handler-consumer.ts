@@ -39,7 +39,6 @@ const TICKS = 20;
 /** How long a handler may ignore the signal when the process ends. */
 const ENDING_MS = 2_000;
 
-/** The parts of the app that the handler needs. */
 export interface HandlerParts {
   handler: ChangeHandler;
   settings: Settings;
@@ -233,7 +232,6 @@ function limitTime(limitMs: number, shutdown: AbortSignal) {
   return {
     signal: AbortSignal.any([shutdown, over.signal]),
     late: late.promise,
-    /** Fails the call. */
     fail: late.reject,
     /** Stops the timer during a call of the service. */
     async around<Answer>(call: () => Promise<Answer>): Promise<Answer> {

@@ -36,7 +36,6 @@ const RESULT_RETRY_MS = 200;
 /** The longest part of an answer's id that is kept, in UTF-16 units. */
 const LONGEST_ID = 200;
 
-/** The parts of the app that the sender uses. */
 export interface SenderParts extends ClientParts {
   outbox: OutboxStore;
   instances: InstanceStore;
@@ -220,7 +219,6 @@ async function conclude(
   if (state === 'refused' || state === 'unknown') report(parts, company, write, state, outcome.error);
 }
 
-/** What a failed try means. */
 function outcomeOf(failure: ServiceError, write: Write, { method }: RouteContract): WriteOutcome {
   const { status, kind, remedy, unsent, retryAfterMs = 0 } = failure;
   const error = redact(failure.message);

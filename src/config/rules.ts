@@ -33,7 +33,6 @@ export function usesProxy(env: NodeJS.ProcessEnv): boolean {
   return env.NODE_USE_ENV_PROXY === '1' || /--use-env-proxy\b/.test(env.NODE_OPTIONS ?? '');
 }
 
-/** The variables that name a proxy. */
 export const proxiesIn = (env: NodeJS.ProcessEnv) => PROXIES.filter((name) => env[name]);
 
 type Report = (variable: VariableName, problem: string) => void;

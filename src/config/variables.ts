@@ -184,7 +184,6 @@ export const VARIABLES = {
   SANDBOX_EXPOSE: variable(['start'], exposeWords, EXPOSE_WORDS),
 };
 
-/** Name of a variable that the configuration knows. */
 export type VariableName = keyof typeof VARIABLES;
 
 /** The given values by variable; undefined for one that is unset, wrong, or not used by the process. */
@@ -192,7 +191,6 @@ export type GivenValues = {
   [Name in VariableName]?: z.output<(typeof VARIABLES)[Name]['schema']>;
 };
 
-/** One wrong or missing variable of the environment. */
 export interface ConfigProblem {
   variable: string;
   /** The end of a sentence that starts with the name; it holds no secret. */

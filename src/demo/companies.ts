@@ -1,4 +1,3 @@
-/** A company of the sandbox. */
 export interface DemoCompany {
   id: string;
   name: string;

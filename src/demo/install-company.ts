@@ -31,7 +31,6 @@ export async function installCompany(
   throw new DemoError(`${name} could not be installed: ${reason}`);
 }
 
-/** What the app says in its error. */
 function reasonIn(body: string): string | undefined {
   try {
     const { title, message } = JSON.parse(body)._error;

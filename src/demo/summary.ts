@@ -1,7 +1,6 @@
 import type { SeenRequest } from './companies.ts';
 import type { SyncedCompany } from './sync-company.ts';
 
-/** The columns of the summary, with their titles. */
 const TITLES = {
   records: 'records',
   pages: 'pages',
@@ -13,7 +12,6 @@ const TITLES = {
 type Column = keyof typeof TITLES;
 const COLUMNS = Object.keys(TITLES) as Column[];
 
-/** The figures of one company. */
 type SummaryRow = Record<Column, number> & { name: string };
 
 /** Adds up a company's figures: `seen` is the sandbox's journal, the rest comes from the app. */

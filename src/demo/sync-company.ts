@@ -9,7 +9,6 @@ const POLL_EVERY_MS = 200;
 /** A rate window lasts a minute, so a sync without progress for longer is stuck. */
 const STUCK_AFTER_MS = 150_000;
 
-/** A company that was installed and synced. */
 export interface SyncedCompany {
   company: DemoCompany;
   status: InstanceStatus;

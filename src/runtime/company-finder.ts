@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What log lines say of a company. */
 export interface CompanyFacts {
   company: string;
   /** The path of its page: a worker does not know where browsers reach the app. */

@@ -34,7 +34,6 @@ const CONTROLS = /\p{Cc}/gu;
 /** A person at a terminal knows the process, and reads the rest in the message. */
 const LEFT_OUT_FOR_PEOPLE = 'process,processId,version,method,route,status,ms';
 
-/** How and where to log. */
 export interface LoggerOptions {
   /** Text for people instead of JSON lines; by default in development on a terminal. */
   pretty?: boolean;

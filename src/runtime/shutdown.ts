@@ -9,7 +9,6 @@ const SAME_WISH_MS = 500;
 /** The exit code of a command that a signal interrupted, as in a shell after Ctrl-C. */
 export const INTERRUPTED_CODE = 130;
 
-/** The orderly end of a process. */
 export interface Shutdown {
   readonly isStopping: boolean;
   /**

@@ -4,7 +4,6 @@ import type { acceptedMessage } from '../contract/api/common.ts';
 
 type Table = typeof API;
 
-/** Options of a call. */
 export interface CallOptions {
   /** Ends the call, which rejects with the signal's reason. */
   signal?: AbortSignal;
@@ -14,7 +13,6 @@ export interface CallOptions {
   repeatable?: boolean;
 }
 
-/** Options of a list. */
 export interface ListOptions extends CallOptions {
   /** Results a page. The default is the service's (Limits, "Pagination sizes"). */
   limit?: number;
@@ -30,7 +28,6 @@ export type ListOperation = {
   [Op in Operation]: Table[Op] extends { list: true } ? Op : never;
 }[Operation];
 
-/** One item of a list. */
 export type ItemOf<Op extends ListOperation> = z.output<Table[Op]['answer']>;
 
 /** Values for the path, then the body. A route without one of them leaves it out. */

@@ -16,7 +16,6 @@ export interface HttpAnswer {
   body: string;
 }
 
-/** A request to the service. */
 export interface HttpRequest {
   method: Method | 'HEAD';
   url: URL;
@@ -50,7 +49,6 @@ const REFUSAL_BODY_MS = 1_000;
 /** How long {@link HttpClient.close} waits for requests, in milliseconds. */
 const CLOSE_LIMIT_MS = 1_000;
 
-/** How an HTTP client connects. */
 interface HttpOptions {
   timeoutMs?: number;
   keepAliveMs?: number;

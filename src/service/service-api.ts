@@ -9,7 +9,6 @@ import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
 import type { AllowedOrigins, PageAddress } from './next-url.ts';
 import { type ListPage, readJson, readListPage } from './page.ts';
 
-/** The parts of a {@link ServiceApi}. */
 export interface ServiceApiParts {
   /** `{base_url}`, without a slash at its end. */
   apiUrl: string;

@@ -18,13 +18,11 @@ const MAX_WAIT_MS = 30_000;
 /** How often a request that fails is sent, besides waits that the service asks for. */
 const MOST_TRIES = 4;
 
-/** The source of access tokens. */
 export interface AccessTokens {
   /** @param rejected a token that the service has just answered with 401 */
   accessToken(instanceId: string, rejected: string | undefined): Promise<{ text: string }>;
 }
 
-/** The parts of a client. */
 export interface ClientParts {
   api: ServiceApi;
   budget: RateBudget;

@@ -20,7 +20,6 @@ export interface Action extends NewAction {
   at: number;
 }
 
-/** The actions of administrators and operators. */
 export class ActionStore extends Store {
   async add({ instanceId, ...action }: NewAction, now = Date.now()): Promise<void> {
     const row = { ...action, instance_id: instanceId, at: now };

@@ -29,7 +29,6 @@ export class BrowserStore extends Store {
       .executeTakeFirst();
   }
 
-  /** Prolongs a session. */
   async touchSession(sidHash: string, expiresAt: number): Promise<void> {
     await this.db.transact((tx) =>
       tx.updateTable('sessions').set({ expires_at: expiresAt }).where('sid_hash', '=', sidHash).execute(),

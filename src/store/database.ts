@@ -161,7 +161,6 @@ export class Database extends Kysely<Schema> {
   }
 }
 
-/** Queries on one subject. */
 export abstract class Store {
   protected readonly db: Database;
 
@@ -244,7 +243,6 @@ export function together<Rows extends readonly unknown[]>(
   return tx.getExecutor().provideConnection(run) as Promise<{ [At in keyof Rows]: QueryResult<Rows[At]> }>;
 }
 
-/** Counts the rows of a query. */
 export async function countRows<Table extends keyof Schema>(
   query: SelectQueryBuilder<Schema, Table, object>,
 ): Promise<number> {

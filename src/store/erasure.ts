@@ -25,7 +25,6 @@ export async function notePurge({ dialect }: Database, tx: Transaction<Schema>):
     .execute();
 }
 
-/** Erasing the documents of records. */
 export class ErasureStore extends Store {
   /**
    * Erases a record for good, and tells all consumers that it is deleted. Its row stays, so that no page brings it back.

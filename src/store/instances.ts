@@ -18,7 +18,6 @@ export interface InstanceQuery {
   work: Work;
 }
 
-/** The table of instances. */
 export class InstanceStore extends Store {
   find(id: string): Promise<Instance | undefined> {
     return this.db.selectFrom('instances').selectAll().where('id', '=', id).executeTakeFirst();

@@ -21,7 +21,6 @@ export interface ListClaim {
   commits: number;
 }
 
-/** A run that waits for nothing. */
 export const NO_WAIT = { waiting_for: null, wait_until: null } as const;
 
 /** Lists that runs and checks work on: of active instances, neither paused nor removed. */

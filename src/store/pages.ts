@@ -13,7 +13,6 @@ import type { Run } from './runs.ts';
 import type { RecordTable, Schema } from './schema.ts';
 import { findTombstones } from './tombstones.ts';
 
-/** Rejected records of a list that are kept. */
 const MOST_REJECTED = 100;
 
 /** How much of a rejected record's text is kept, in UTF-16 units. */
@@ -51,7 +50,6 @@ interface Finish<Result> {
 /** A crash of the database took back the commit before, or the run has ended. */
 class LostRunError extends Error {}
 
-/** Writing the pages of full runs and checks. */
 export class PageStore extends Store {
   readonly #statements: ReturnType<typeof prepare>;
 

@@ -18,7 +18,6 @@ const MOST_SHOWN = 100_000;
 /** Matches of a search are counted up to here. */
 const MOST_COUNTED = 10_000;
 
-/** A record of the copy. */
 export interface StoredRecord {
   id: string;
   /** The document's text as the service sent it, or the beginning of a large one. Null once it is erased. */

@@ -93,10 +93,8 @@ export interface RequestCounts {
 /** A list whose pages come. */
 const NOT_FAILING = { failing_since: null, failing_told_at: null } as const;
 
-/** A run that has no error. */
 const NO_ERROR = { error_kind: null, error_detail: null, attempt: 0, stuck_since: null } as const;
 
-/** Lists and their runs. */
 export class RunStore extends Store {
   readonly #holds = statement(this.db.dialect, 'select id from lists where id = :list and fence = :fence');
 
@@ -313,7 +311,6 @@ export class RunStore extends Store {
     return rows.length > 0;
   }
 
-  /** Notes that the run waits. */
   async wait(
     claim: ListClaim,
     waiting: RequestCounts & {

@@ -8,10 +8,8 @@ const LONGEST_WORD = 64;
 export const MOST_TEXT = 256 * 1_024;
 const MOST_WORDS = 10_000;
 
-/** The most words of a search. */
 export const MOST_SOUGHT = 8;
 
-/** The most numbers of a search. */
 const MOST_NUMBERS = 2;
 
 /** Letters and digits of ASCII, and whatever is not ASCII, in a row. */

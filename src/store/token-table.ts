@@ -45,7 +45,6 @@ export type GrantedTokens = Pick<
   | 'refreshed_at'
 >;
 
-/** How an instance is disconnected. */
 export interface DisconnectOptions {
   /** Begins to remove the copy: the caller then finishes the removal. */
   deleteData?: boolean;

@@ -33,7 +33,6 @@ export interface TroubleRow {
 
 /** What this version works with: nobody works on other lists, and without a handler nothing waits for it. */
 export interface Work {
-  /** The names of the resources. */
   resources: readonly string[];
   hasHandler: boolean;
 }

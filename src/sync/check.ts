@@ -13,7 +13,6 @@ const MOST_TEXT = 32 * 1_024 * 1_024;
 /** How a check ended: it met what is known, without a change or with some; it ran out before; or a request failed. */
 export type CheckOutcome = 'unchanged' | 'changed' | 'ran_out' | 'failed';
 
-/** What became of a check. */
 interface Checked {
   outcome: CheckOutcome;
   hasChanges: boolean;
@@ -21,7 +20,6 @@ interface Checked {
   isUnsure: boolean;
 }
 
-/** What a check has read. */
 interface Head {
   /** The pages with news, in their order. */
   pages: ReadPage[];

@@ -8,7 +8,6 @@ import type { Stores } from '../store/stores.ts';
 import type { CheckOutcome } from './check.ts';
 import type { Resource } from './resource.ts';
 
-/** The parts of the app that the sync uses. */
 export interface SyncParts extends Pick<Stores, 'instances' | 'runs' | 'pages' | 'deletions'> {
   api: ServiceApi;
   tokens: Tokens;
@@ -23,17 +22,13 @@ export interface SyncParts extends Pick<Stores, 'instances' | 'runs' | 'pages' |
   onChanges: (list: ListKey, isOver: boolean) => void;
   /** Gets how long a run waited for a permit, in milliseconds. */
   onSlot?: (slot: { waitMs: number }) => void;
-  /** Gets every written page. */
   onPage?: (page: { resource: string }) => void;
-  /** Gets every check that ends. */
   onCheck?: (end: { outcome: CheckOutcome }) => void;
-  /** Gets every full run that ends. */
   onRunEnd?: (end: { resource: string; outcome: 'finished' | 'failed' }) => void;
   onEvent?: SendCompanyEvent | undefined;
   now?: () => number;
 }
 
-/** The work of a slice. */
 export interface SliceWork {
   instance: Instance;
   resource: Resource;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { API } from '../contract/api/api.ts';
 import type { ItemOf, ListOperation } from '../service/calls.ts';
 
-/** A kind of record that the app syncs. */
 export interface Resource {
   /** Its name in the database, in URLs and in the status. */
   name: string;

@@ -48,7 +48,6 @@ export interface ListStatusJson
   problems: ListProblems;
 }
 
-/** The handler's progress with a list. */
 export interface HandlerStatus {
   pending: number;
   dead_letters: number;

@@ -48,7 +48,6 @@ const BUDGET_LIMIT_MS = 500;
 
 const NO_PROBLEMS: ListProblems = { rejected: 0, rejected_records: [], dead_letters: [] };
 
-/** A search for instances. */
 export interface StatusQuery extends Omit<InstanceQuery, 'work'> {
   /** From 1. A page beyond the last one means the last one. */
   page: number;
@@ -318,7 +317,6 @@ export function runJson(run: Run) {
   };
 }
 
-/** A write that is not finished. */
 function writeJson(write: Write): WriteJson {
   const { key, operation, object, attempts, error, not_before, path_values } = write;
   return {

@@ -16,7 +16,6 @@ type Dependency = keyof typeof NAMES;
 
 /** The state of the app as a whole, as this process saw it last. */
 export interface AppWatch {
-  /** The dependency that fails now. */
   readonly failing: Dependency | undefined;
   /** How many worker processes run; undefined when nobody can tell. */
   readonly workers: number | undefined;

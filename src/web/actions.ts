@@ -41,7 +41,6 @@ export class FieldError extends WebError {
   }
 }
 
-/** What a button does. */
 interface Action {
   /** The operator's button, and what it means. */
   label?: string;

@@ -34,7 +34,6 @@ function explainError(error: unknown, installUrl: string): WebError {
   return new WebError(500, 'Something went wrong', message, options);
 }
 
-/** Answers unknown addresses. */
 export const unknownAddress: RequestHandler = () => {
   throw notFound();
 };

@@ -102,7 +102,6 @@ export function startAddress(installUrl: string, returnTo: string | null): strin
   return returnTo === null ? installUrl : `${installUrl}?${new URLSearchParams({ return_to: returnTo })}`;
 }
 
-/** The error page of a failed install. */
 export class InstallErrorPage extends WebError {
   /** What was stored, and what may have changed. */
   readonly outcome: string;

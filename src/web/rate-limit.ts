@@ -59,7 +59,6 @@ function networkOf(address: string): string {
   return groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':');
 }
 
-/** Limits tries in a minute. */
 export class RateLimit {
   readonly #counter: RLWrapperTimeouts;
 

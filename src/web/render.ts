@@ -6,7 +6,6 @@ import type { AppInfo, Site } from './web-dependencies.ts';
 
 export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
 
-/** What every page may show. */
 export interface PageFacts extends AppInfo {
   /** Absolute: the cookie must belong to the host that the service sends the browser back to. */
   installUrl: string;

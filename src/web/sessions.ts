@@ -61,7 +61,6 @@ class DatabaseSessions extends Store {
 export class BrowserCookies {
   readonly #options: CookieOptions;
   readonly #prefix: string;
-  /** Reads the session of every request. */
   readonly sessions: RequestHandler;
 
   /** @param https adds Secure and the prefix `__Host-`, so that no other host of the domain sets the cookies */
@@ -105,7 +104,6 @@ export class BrowserCookies {
     };
   }
 
-  /** Deletes the session's cookie. */
   clear(req: Request): void {
     (req as { session?: unknown }).session = undefined;
     req.res?.clearCookie(this.#prefix + SESSION_COOKIE, this.#options);

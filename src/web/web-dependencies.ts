@@ -49,7 +49,6 @@ export interface ChangeFeed {
   feed(instanceId: string, resource: string, range: { after: number; limit: number }): AsyncIterable<string>;
 }
 
-/** Everything that the web app needs. */
 export interface WebDependencies {
   /** Where browsers reach the app, without a trailing slash or path. */
   publicUrl: string;
@@ -59,7 +58,6 @@ export interface WebDependencies {
   sessionSecret: string;
   /** Keeps compiled pages in memory. */
   production: boolean;
-  /** What every page shows of the app. */
   appInfo: AppInfo;
   isSandbox: boolean;
   /** The sandbox's front page, for a link. */

@@ -29,7 +29,6 @@ const NO_TURN = 'NO_TURN';
 /** read_only_sql_transaction */
 const READ_ONLY = '25006';
 
-/** What the classes of errors mean. */
 const MEANINGS: readonly [RegExp, string][] = [
   [/^NO_TURN/, 'other work of this process keeps its connections'],
   [/^08|^57P|^ECONN|^EPIPE|^ETIMEDOUT|^ENOTFOUND|^EAI_AGAIN|^EHOST/, 'it cannot be reached'],

@@ -30,7 +30,6 @@ const LONG_TRANSACTION_MS = 200;
 /** How long queries in a row may block the event loop, in milliseconds. */
 const MOST_IN_A_ROW_MS = 20;
 
-/** Statements that are kept prepared. */
 const MOST_PREPARED = 500;
 
 /** Rows of one statement: SQLite takes some thirty thousand values. */
@@ -55,7 +54,6 @@ const MERGED_PAGES = 64;
 /** Tries to empty the write-ahead log while no process reads, and the pause between them, in milliseconds. */
 const EMPTYING = { tries: 100, pauseMs: 50 };
 
-/** What SQLite's errors mean. */
 const MEANINGS: readonly [RegExp, string][] = [
   [/^SQLITE_(BUSY|LOCKED)/, 'another process keeps it locked'],
   [/^SQLITE_FULL/, 'the disk is full'],

@@ -1,6 +1,5 @@
 import { formatNumber } from './format.ts';
 
-/** Records on one page of the browser. */
 export const RECORDS_PER_PAGE = 50;
 const MAX_SEARCH_LENGTH = 200;
 /** Keeps the offset a safe integer. */
