@@ -1,13 +1,10 @@
 import { hashKey } from '../changes/collect-writes.ts';
 import { HANDLER_CONSUMER, type Lagging } from '../store/changes.ts';
-import type { Instance } from '../store/instances.ts';
 import type { ListJob, ListStatus } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
 import type { DisconnectOptions } from '../store/token-table.ts';
 import { checkInterval, type Resource } from './resource.ts';
 import { listIntervalMs } from './schedule.ts';
-import type { StatusReader } from './status.ts';
-import type { DayJson, InstanceStatus, ListProblems, RunJson, WriteJson } from './status-types.ts';
 
 /** How long a page waits for the removal of a copy, in milliseconds. */
 const REMOVAL_MS = 1_000;
@@ -20,7 +17,6 @@ interface ControlParts
   resources: readonly Resource[];
   /** The default pause between two full runs of a list, in milliseconds. */
   intervalMs: number;
-  status: StatusReader;
   /** Starts the jobs of these lists now. */
   enqueueLists: (jobs: readonly ListJob[]) => Promise<void>;
   /** Starts deliveries of these lists now. */
@@ -30,47 +26,15 @@ interface ControlParts
   now?: () => number;
 }
 
-/** The same actions and facts from any source, such as a test of the pages. */
-export type InstanceControl = Pick<SyncControl, keyof SyncControl>;
-
 /**
- * The actions of an administrator, or of an operator on the command line, and the facts on their pages. An action
- * without a resource concerns all lists of the instance. It answers false where the state does not allow it.
+ * The actions of an administrator or an operator. An action without a resource concerns all lists of the instance. It
+ * answers false where the state does not allow it.
  */
 export class SyncControl {
   readonly #parts: ControlParts;
 
   constructor(parts: ControlParts) {
     this.#parts = parts;
-  }
-
-  status(instanceId: string): Promise<InstanceStatus | undefined> {
-    return this.#parts.status.read(instanceId);
-  }
-
-  /** The instance alone, for pages that need no status. */
-  find(instanceId: string): Promise<Pick<Instance, 'id' | 'company_id' | 'name' | 'status'> | undefined> {
-    return this.#parts.instances.find(instanceId);
-  }
-
-  /** Rejected records and dead letters, by the resource's name. */
-  problems(instanceId: string): Promise<Record<string, ListProblems>> {
-    return this.#parts.status.readProblems(instanceId);
-  }
-
-  /** Writes of the outbox that wait for a person or are retried. */
-  writes(instanceId: string): Promise<WriteJson[]> {
-    return this.#parts.status.readWrites(instanceId);
-  }
-
-  /** The last full runs by the resource's name, the newest first, and then the checks that found something. */
-  runs(instanceId: string): Promise<Record<string, RunJson[]>> {
-    return this.#parts.status.readRuns(instanceId);
-  }
-
-  /** The sums of each of the last 30 days, by the resource's name, the oldest first. */
-  days(instanceId: string): Promise<Record<string, DayJson[]>> {
-    return this.#parts.status.readDays(instanceId, this.#now());
   }
 
   /** Starts full runs, ends the wait for a retry, and replaces a stuck run by a new one. A check gives way. */

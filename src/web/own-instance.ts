@@ -7,7 +7,7 @@ import { notFound, signedOut } from './web-error.ts';
 /** What pages of records show of an instance. */
 type Company = Pick<Instance, 'id' | 'company_id' | 'name' | 'status'>;
 
-type Access = Pick<WebDependencies, 'browsers' | 'control' | 'resources'>;
+type Access = Pick<WebDependencies, 'browsers' | 'status' | 'instances' | 'resources'>;
 
 /** A value of the path. */
 export function pathValue(req: Request, name: string): string {
@@ -31,7 +31,7 @@ export async function ownInstance(
 ): Promise<{ status: InstanceStatus; browserId: string | undefined }> {
   const { id } = await ownCompany(req, deps);
   const browserId = req.res?.locals.isOperator === true ? undefined : (req.session.browserId ?? '');
-  const status = await deps.control.status(id);
+  const status = await deps.status.read(id);
   if (!status) throw notFound();
   return { status, browserId };
 }
@@ -41,11 +41,11 @@ export async function ownInstance(
  *
  * @throws WebError 404 as {@link ownInstance}
  */
-export async function ownCompany(req: Request, { browsers, control }: Access): Promise<Company> {
+export async function ownCompany(req: Request, { browsers, instances }: Access): Promise<Company> {
   const id = pathValue(req, 'id');
   const isSeen =
     req.res?.locals.isOperator === true || (await browsers.sees(req.session.browserId ?? '', id));
-  const company = isSeen ? await control.find(id) : undefined;
+  const company = isSeen ? await instances.find(id) : undefined;
   if (company !== undefined) return company;
   throw (await browsers.isSignedOut(req.session.browserId ?? '', id)) ? signedOut() : notFound();
 }

@@ -3,9 +3,10 @@ import type { Logger } from 'pino';
 import type { Installs } from '../auth/install.ts';
 import type { ActionStore } from '../store/action-log.ts';
 import type { BrowserStore } from '../store/browsers.ts';
+import type { Instance } from '../store/instances.ts';
 import type { RecordStore } from '../store/records.ts';
-import type { InstanceControl } from '../sync/control.ts';
-import type { StatusPage, StatusQuery } from '../sync/status.ts';
+import type { SyncControl } from '../sync/control.ts';
+import type { StatusPage, StatusQuery, StatusReader } from '../sync/status.ts';
 import type { TroubleJson } from '../sync/status-types.ts';
 import type { WebLimits } from './rate-limit.ts';
 import type { RequestFacts } from './request-log.ts';
@@ -65,7 +66,12 @@ export interface WebDependencies {
   redis: Redis;
   browsers: BrowserStore;
   installs: Installs;
-  control: InstanceControl;
+  control: Pick<SyncControl, keyof SyncControl>;
+  status: Pick<StatusReader, 'read' | 'readProblems' | 'readWrites' | 'readRuns' | 'readDays'>;
+  /** For pages that need no status. */
+  instances: {
+    find(id: string): Promise<Pick<Instance, 'id' | 'company_id' | 'name' | 'status'> | undefined>;
+  };
   records: Pick<RecordStore, 'browse' | 'find' | 'stream' | 'freshness'>;
   actions: Pick<ActionStore, 'add' | 'list' | 'pauses'>;
   changes: ChangeFeed;

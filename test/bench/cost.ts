@@ -144,7 +144,7 @@ async function copyOnce(
     .select(({ fn }) => fn.countAll().as('written'))
     .where('change_seq', '>', seq ?? 0)
     .executeTakeFirstOrThrow();
-  const statuses = await Promise.all(instances.map((id) => app.control.status(id)));
+  const statuses = await Promise.all(instances.map((id) => app.status.read(id)));
   const pages = sum(statuses.flatMap((one) => Object.values(one?.resources ?? {}).map((list) => list.pages)));
   const times = { cpuMs: cpuAfter - cpuBefore, deliveryMs: deliveryAfter - deliveryBefore };
   return { pages, written: Number(written), ...times };

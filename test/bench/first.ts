@@ -35,7 +35,7 @@ async function measure(kind: DatabaseKind, latencyMs: number, times: number): Pr
       const startedAt = Date.now();
       await app.control.syncNow(id);
       await awaitRuns(db, id);
-      const resources = Object.values((await app.control.status(id))?.resources ?? {});
+      const resources = Object.values((await app.status.read(id))?.resources ?? {});
       const endedAt = Math.max(...resources.map(({ finished_at }) => Date.parse(finished_at ?? '')));
       return { ms: endedAt - startedAt, pages: sum(resources.map(({ pages }) => pages)) };
     };

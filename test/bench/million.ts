@@ -62,7 +62,7 @@ async function measure(kind: DatabaseKind, records: number): Promise<Row[]> {
   const rare: string = contact.handles[0].handle;
   const { city, plan } = contact.custom_fields;
   const reads: Record<string, () => Promise<unknown>> = {
-    dashboard: () => app.control.status(id),
+    dashboard: () => app.status.read(id),
     'browse, page 1': () => browse(1),
     'browse, page 500': () => browse(500),
     'browse, the last page': () => browse(pages),

@@ -78,7 +78,7 @@ export async function startHandlerTest(
   const company = sandbox.company(spec);
   const [administrator] = company.teammates.filter(({ is_admin }) => is_admin);
   let id = '';
-  const status = async () => (id === '' ? undefined : await app.control.status(id));
+  const status = async () => (id === '' ? undefined : await app.status.read(id));
   const lists = async () => Object.entries((await status())?.resources ?? {});
   const db = await openDatabase(config.databaseUrl);
   afterAll(() => db.destroy());

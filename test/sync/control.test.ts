@@ -25,9 +25,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
   const shared = { ...store, resources: RESOURCES, intervalMs: 60 * MINUTE_MS, checkIntervalMs: MINUTE_MS };
   const clock = new ServiceClock();
   const parts = { ...shared, budget: new RateBudget(redis), clock, watch };
+  const reader = new StatusReader({ ...parts, hasHandler: true });
   const control = new SyncControl({
     ...shared,
-    status: new StatusReader({ ...parts, hasHandler: true }),
     enqueueLists: async (started) => void jobs.push(...started),
     enqueueDeliveries: async (lists) => void deliveries.push(...lists),
     now: () => NOW,
@@ -38,7 +38,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       .map(({ resource }) => resource)
       .toSorted();
   const statusOf = async ({ instanceId }: { instanceId: string }) => {
-    const status = (await control.status(instanceId)) ?? expect.unreachable();
+    const status = (await reader.read(instanceId)) ?? expect.unreachable();
     return { ...status, contacts: status.resources.contacts ?? expect.unreachable() };
   };
   async function deliverAll({ instanceId, resource, list }: TestClaim) {
@@ -136,7 +136,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const failed = await store.claimRun(claim);
     await runs.fail(failed, { kind: 'refused', detail: 'Refused (404).' }, NOW + 9, NOW + 10);
     const none = { kind: 'full', records: 0, created: 0, changed: 0, deleted: 0, rejected: 0, refused: 0 };
-    expect(await control.runs(claim.instanceId)).toEqual({
+    expect(await reader.readRuns(claim.instanceId)).toEqual({
       contacts: [
         {
           ...none,
@@ -209,7 +209,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       next_sync_at: at(5 + 60 * MINUTE_MS),
       contacts: { ...{ state: 'idle', pages: 1, records: 1, stored: 1, rejected: 1 }, finished_at: at(5) },
     });
-    expect(await control.problems(claim.instanceId)).toMatchObject({
+    expect(await reader.readProblems(claim.instanceId)).toMatchObject({
       contacts: { rejected: 1, rejected_records: [{ reason: 'It has no id.', excerpt: '{"no":"id"}' }] },
     });
     const next = await store.claimRun(claim);
@@ -218,6 +218,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await runs.fail(next, { kind: 'refused', detail: 'Refused (404).' }, NOW + 6, NOW + 7);
     const failed = { state: 'failed', error_kind: 'refused', error: 'Refused (404).' };
     expect((await statusOf(claim)).contacts).toMatchObject(failed);
-    expect(await control.status('ins_nobody')).toBeUndefined();
+    expect(await reader.read('ins_nobody')).toBeUndefined();
   });
 });

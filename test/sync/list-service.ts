@@ -14,7 +14,6 @@ import { SyncControl } from '../../src/sync/control.ts';
 import type { SyncParts } from '../../src/sync/parts.ts';
 import type { Resource } from '../../src/sync/resource.ts';
 import { runSlice } from '../../src/sync/run.ts';
-import type { StatusReader } from '../../src/sync/status.ts';
 import { frozenRedis } from '../service/budget/frozen-redis.ts';
 import { NOW, type TestStore } from '../store/test-store.ts';
 import { testLogger } from '../support/test-logger.ts';
@@ -217,9 +216,7 @@ const { logger } = testLogger();
 export function controlOf(store: TestStore, now: () => number): SyncControl {
   const nothing = async () => {};
   const jobs = { enqueueLists: nothing, enqueueDeliveries: nothing };
-  // Nobody reads the status here.
-  const status = undefined as unknown as StatusReader;
-  return new SyncControl({ ...store, ...jobs, status, resources: [ITEMS], intervalMs: HOUR_MS, now });
+  return new SyncControl({ ...store, ...jobs, resources: [ITEMS], intervalMs: HOUR_MS, now });
 }
 
 /** A list of so many records and one worker of it. */

@@ -6,7 +6,6 @@ import { BrowserStore, hashSecret } from '../../src/store/browsers.ts';
 import type { Database } from '../../src/store/database.ts';
 import { InstallStore } from '../../src/store/installs.ts';
 import type { StoredRecord } from '../../src/store/records.ts';
-import type { InstanceControl } from '../../src/sync/control.ts';
 import { checkInterval } from '../../src/sync/resource.ts';
 import type { DayJson, InstanceStatus, RunJson } from '../../src/sync/status-types.ts';
 import type { ChangeFeed, WebDependencies } from '../../src/web/web-dependencies.ts';
@@ -77,21 +76,22 @@ export class FakeDomain {
   /** The days and the runs of every instance. */
   dayRows: Record<string, DayJson[]> = {};
   runs: Record<string, RunJson[]> = {};
-  readonly control: InstanceControl = {
-    runs: async () => this.runs,
-    days: async () => this.dayRows,
+  readonly status: WebDependencies['status'] = {
+    readRuns: async () => this.runs,
+    readDays: async () => this.dayRows,
+    read: async (id) => this.instances.get(id),
+    readProblems: async (id) => {
+      const resources = Object.entries(this.instances.get(id)?.resources ?? {});
+      return Object.fromEntries(resources.map(([name, { problems }]) => [name, problems]));
+    },
+    readWrites: async (id) => this.instances.get(id)?.outbox.writes ?? [],
+  };
+  readonly control: WebDependencies['control'] = {
     setInterval: async (id, resource, minutes) => {
       if (minutes !== null) checkInterval(minutes);
       return this.#act('interval', [id, resource, String(minutes)]);
     },
     erase: async (...of) => (this.known === undefined || this.known.has(of[2])) && this.#act('erase', of),
-    status: async (id) => this.instances.get(id),
-    find: async (id) => this.instances.get(id),
-    problems: async (id) => {
-      const resources = Object.entries(this.instances.get(id)?.resources ?? {});
-      return Object.fromEntries(resources.map(([name, { problems }]) => [name, problems]));
-    },
-    writes: async (id) => this.instances.get(id)?.outbox.writes ?? [],
     resolveWrite: async (...of) => this.#act('resolve', of),
     syncNow: async (...of) => this.#act('sync', of, this.#started(of[0])),
     retry: async (...of) => this.#act('retry', of),

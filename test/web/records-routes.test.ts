@@ -262,7 +262,7 @@ describe('the download', () => {
 
   it('reads no status, which takes many queries, for a list or a download', async () => {
     fill(1);
-    web.domain.control.status = () => expect.unreachable();
+    web.domain.status.read = () => expect.unreachable();
     for (const path of ['', '.ndjson', '.csv', '?q=Person']) {
       expect((await browser.get(`/instances/ins_1/contacts${path}`)).status).toBe(200);
     }

@@ -63,6 +63,8 @@ export async function startWeb(changes: Partial<WebDependencies> = {}): Promise<
     browsers: domain.browsers,
     installs: domain.installs as Installs,
     control: domain.control,
+    status: domain.status,
+    instances: { find: domain.status.read },
     records: domain.reader,
     changes: domain.changes,
     actions: domain.actions,

@@ -30,7 +30,7 @@ function tagOf(status: InstanceStatus): string {
 export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }: Pages): Router {
   const router = Router();
   const { resources } = site;
-  const { control, records } = deps;
+  const { records } = deps;
 
   /** What the pages of an instance share. */
   async function frameOf(req: Request, status: InstanceStatus, here: string) {
@@ -117,12 +117,12 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
 
   router.get('/instances/:id/runs', noStore, async (req, res) => {
     const { status } = await ownInstance(req, deps);
-    const runs = await control.runs(status.id);
+    const runs = await deps.status.readRuns(status.id);
     if (req.accepts(['html', 'json']) === 'json') {
       res.json(runs);
       return;
     }
-    const days = await control.days(status.id);
+    const days = await deps.status.readDays(status.id, now());
     const actions = await deps.actions.list({ instanceId: status.id, limit: ACTIONS_READ });
     renderPage(res, 200, 'runs', {
       ...(await frameOf(req, status, 'runs')),
@@ -140,7 +140,8 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
 
   router.get('/instances/:id/problems', noStore, async (req, res) => {
     const { status } = await ownInstance(req, deps);
-    const [problems, writes] = await Promise.all([control.problems(status.id), control.writes(status.id)]);
+    const { id } = status;
+    const [problems, writes] = await Promise.all([deps.status.readProblems(id), deps.status.readWrites(id)]);
     renderPage(res, 200, 'problems', {
       ...(await frameOf(req, status, 'problems')),
       ...(await troubleOf(status, problems, writes)),
@@ -149,7 +150,7 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
 
   /** @param mistake in a form of the page: what is wrong, and what was typed */
   async function showSettings(req: Request, res: Response, status: InstanceStatus, mistake?: object) {
-    const runs = Object.values(await control.runs(status.id)).flat();
+    const runs = Object.values(await deps.status.readRuns(status.id)).flat();
     const { sections, outbox } = await troubleOf(status, problemsOf(status), status.outbox.writes);
     renderPage(res, mistake === undefined ? 200 : 400, 'settings', {
       ...(await frameOf(req, status, 'settings')),
@@ -187,7 +188,7 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
     const { wanted } = req.query;
     if (typeof wanted !== 'string' || wanted === pathValue(req, 'id')) return undefined;
     const { browserId = '' } = req.session;
-    const other = (await deps.browsers.sees(browserId, wanted)) ? await control.status(wanted) : undefined;
+    const other = (await deps.browsers.sees(browserId, wanted)) ? await deps.status.read(wanted) : undefined;
     const link = {
       address: startAddress(`${deps.publicUrl}/install`, instanceAddress(wanted)),
       text: other === undefined ? 'Sign in with another company' : `Authorize ${other.name}`,

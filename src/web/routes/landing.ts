@@ -11,7 +11,7 @@ const FORGOTTEN = { tone: 'good', text: 'This browser no longer lists the compan
 
 /** The landing page with this browser's companies, newest first, and the log-out. */
 export function landingRoutes(deps: WebDependencies, cookies: BrowserCookies, pages: Pages): Router {
-  const { browsers, control } = deps;
+  const { browsers } = deps;
   const { renderPage, site, now } = pages;
   const router = Router();
   const copied = listOf(site.resources.map(({ title }) => title));
@@ -19,7 +19,7 @@ export function landingRoutes(deps: WebDependencies, cookies: BrowserCookies, pa
   router.get('/', noStore, async (req, res) => {
     const { browserId } = req.session;
     const seen = browserId === undefined ? [] : await browsers.instancesOf(browserId);
-    const statuses = await Promise.all(seen.map(({ id }) => control.status(id)));
+    const statuses = await Promise.all(seen.map(({ id }) => deps.status.read(id)));
     const instances = statuses
       .filter((status) => status !== undefined)
       .map((status) => ({ ...status, message: instanceMessage(status, site, now()) }));

@@ -76,7 +76,7 @@ export function programAccess({ browsers }: WebDependencies, gate: RequestHandle
 export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pages: Pages): Router {
   const { renderPage, site, now } = pages;
   const router = Router();
-  const { operations, control, actions } = deps;
+  const { operations, actions } = deps;
   if (!operations) return router;
   router.use('/ops', noStore, gate);
 
@@ -135,7 +135,7 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
     const status = await find(req);
     const troubles = await operations.troubles(status.id);
     const pauses = await actions.pauses([status.id]);
-    const runs = await control.runs(status.id);
+    const runs = await deps.status.readRuns(status.id);
     const address = `/ops${instanceAddress(status.id)}`;
     const formsOf = (resource?: string) =>
       possibleActions(status, resource, 'operator').map((name) => {
@@ -166,12 +166,12 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
 
   const findFor = async (req: Request) => ({ status: await find(req), browserId: undefined });
   actionRoutes(router, '/ops', deps, findFor, async (req) => {
-    if ((await control.find(pathValue(req, 'id'))) === undefined) throw notFound();
+    if ((await deps.instances.find(pathValue(req, 'id'))) === undefined) throw notFound();
   });
   return router;
 
   async function find(req: Request) {
-    const status = await control.status(pathValue(req, 'id'));
+    const status = await deps.status.read(pathValue(req, 'id'));
     if (!status) throw notFound();
     return status;
   }

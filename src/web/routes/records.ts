@@ -87,7 +87,7 @@ export function recordRoutes(deps: WebDependencies, { renderPage, now }: Pages):
       return;
     }
     const address = recordAddress(base, record.id);
-    const status = await deps.control.status(company.id);
+    const status = await deps.status.read(company.id);
     const freshness = await deps.records.freshness(company.id, resource.name);
     renderPage(res, 200, 'record', {
       ...(await tabsOf(req, deps, company, resource.name)),
