@@ -1,10 +1,11 @@
 import { type Selectable, sql, type Transaction } from 'kysely';
 import { endAccess } from './browsers.ts';
 import { Store } from './database.ts';
+import { noteFailure } from './days.ts';
 import { scheduleLists, stopLists } from './lists.ts';
 import { discardWrites } from './outbox.ts';
 import { beginRemoval } from './removals.ts';
-import { noteFailure, type RunError } from './runs.ts';
+import type { RunError } from './runs.ts';
 import type { Schema, TokenTable } from './schema.ts';
 import type { InstanceState } from './states.ts';
 import { keepTombstones } from './tombstones.ts';
