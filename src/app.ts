@@ -147,7 +147,7 @@ export async function createApp(
     tokens,
     onEvent,
     onChanges: (list: ListKey, isOver: boolean) => {
-      // Search is indexed at the end of a run, when no page needs the CPU.
+      // The search index waits for the end of a time slice, when no page needs the CPU.
       const told = consumers.filter((consumer) => isOver || consumer !== SEARCH);
       queues.enqueueDeliveries(told.map(({ name }) => ({ ...list, consumer: name }))).catch(ignore);
     },

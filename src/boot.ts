@@ -81,8 +81,8 @@ export function runWorkers(app: App, shutdown: Shutdown): void {
 }
 
 /**
- * Reads the arguments of a command. An unknown one ends the process with a plain sentence: a person who asks for a
- * rehearsal, or for another port, must not get the real thing.
+ * Reads the arguments of a command. An unknown one ends the process with a plain sentence: a person who asks
+ * for a dry run, or for another port, must not get the real thing.
  *
  * @param usage what it takes, as a sentence
  * @param known all that it takes; nothing by default

@@ -62,7 +62,7 @@ describe('backup', () => {
     expect(readFileSync(file, 'utf8')).toBe('dear');
   });
 
-  it('takes no name that a log or a broken link has: SQLite would write into the backup', async () => {
+  it('refuses a name that a log or a broken link has: SQLite would write into the backup', async () => {
     const { url, file } = fresh();
     await within(url, write('a', 'b'));
     writeFileSync(`${file}-wal`, 'of another database');

@@ -109,7 +109,7 @@ test('npm start answers as a worker, too, where WORKER_PORT says', async () => {
   expect((await start.stop()).code).toBe(0);
 });
 
-test('a disconnect from the command line is told, and logged', async () => {
+test('a disconnect from the command line sends its event, and is logged', async () => {
   const db = await openDatabase(world.databaseUrl);
   await installInstance(db, { id: 'ins_1', company_id: 'cmp_1', name: 'Acme' }, Date.now());
   await db.destroy();
@@ -121,7 +121,7 @@ test('a disconnect from the command line is told, and logged', async () => {
   expect(JSON.parse(logged)).toMatchObject({ level: 'info', instanceId: 'ins_1', dataDeleted: true });
 });
 
-test('what is logged as an error is told by the process that meets it', async () => {
+test('the process that meets an error sends its event', async () => {
   const web = await world.startWeb();
   await world.redis.kill();
   const error = await waitFor(async () => events().find(({ type }) => type === 'error'), 'the error');
@@ -129,7 +129,7 @@ test('what is logged as an error is told by the process that meets it', async ()
   expect((await web.stop()).code).toBe(0);
 });
 
-test('what happens in the delivery process is told and counted by its worker', async () => {
+test('a worker tells and counts what happens in its delivery process', async () => {
   const handler = join(world.dir, 'exit.ts');
   writeFileSync(
     handler,

@@ -33,7 +33,7 @@ const isIgnored = (path: string) =>
     .split('/')
     .some((name) => LINES.some((line) => line !== '' && matchesGlob(name, line.replace(/\/$/, ''))));
 
-test('no database, nothing beside one, and no backup is taken by “git add -A”', () => {
+test('“git add -A” takes no database, no file beside one, and no backup', () => {
   expect(PRIVATE.filter((path) => !isIgnored(path))).toEqual([]);
   expect(['README.md', 'src/store/database.ts'].filter(isIgnored)).toEqual([]);
 });

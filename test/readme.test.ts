@@ -8,7 +8,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-test('the documentation names no script that there is not', () => {
+test('every script that the documentation names exists', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const pages = [
     'README.md',

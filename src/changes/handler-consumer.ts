@@ -33,7 +33,7 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 /** An error message is cut after so many UTF-16 units. */
 const LONGEST_REASON = 1_000;
 
-/** Time in which the process stands still, as others compute, counts as such a part of a call's time. */
+/** While the process stands still, because others compute, at most this part of a call's time passes. */
 const TICKS = 20;
 
 /** How long a handler may ignore the signal when the process ends. */

@@ -128,7 +128,7 @@ const yesOrNo = z.enum(['yes', 'no'], must('must be yes or no'));
 const minutes = numberBetween(0.01, 30 * DAY_MINUTES, DECIMAL);
 const seconds = numberBetween(0.01, DAY_MINUTES * 60, DECIMAL);
 
-// A day at most, and as many as anybody has patience for.
+// A day at most, and no more pauses than anybody waits for.
 const pauses = entries.pipe(
   z.array(numberBetween(0.01, DAY_MINUTES * 60, DECIMAL)).max(20, 'must have at most 20 pauses'),
 );

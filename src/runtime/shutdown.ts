@@ -3,8 +3,8 @@ import type { Logger } from './logging.ts';
 
 const LIMIT_MS = 10_000;
 
-/** Ctrl-C reaches the whole process group, and npm passes it on: so a signal may come twice. */
-const SAME_WISH_MS = 500;
+/** One Ctrl-C may signal twice: it reaches the whole process group, and npm passes it on. */
+const SAME_SIGNAL_MS = 500;
 
 /** The exit code of a command that a signal interrupted, as in a shell after Ctrl-C. */
 export const INTERRUPTED_CODE = 130;
@@ -68,7 +68,7 @@ export function installShutdown(options: { logger: Logger; signalCode?: number }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       signalledAt ??= performance.now();
-      if (ending === undefined || performance.now() - signalledAt <= SAME_WISH_MS) {
+      if (ending === undefined || performance.now() - signalledAt <= SAME_SIGNAL_MS) {
         void stop(signal, signalCode);
         return;
       }

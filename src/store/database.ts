@@ -89,7 +89,7 @@ export interface StoreDialect {
   codeOf(error: unknown): string | undefined;
   /** Codes that mean: another transaction was in the way, and the same work may be tried again. */
   retryable: RegExp;
-  /** What codes mean, for the engineer on call. Every other error is none of the database's. */
+  /** What codes mean, for the engineer on call. Any other error has another cause than the database. */
   meanings: readonly (readonly [RegExp, string])[];
   /** Ends slow statements of a transaction, where the database can. */
   limitStatements?(tx: Kysely<Schema>, ms: number): Promise<unknown>;
@@ -108,7 +108,7 @@ export class StoreError extends Error {
   override readonly name = 'StoreError';
 }
 
-/** The open database is not the one at its address any more: what this process writes, nobody will find. */
+/** The open database is not the one at its address any more: everything that this process writes is lost. */
 export class LostDatabaseError extends Error {
   override readonly name = 'LostDatabaseError';
 }

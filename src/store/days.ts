@@ -82,7 +82,7 @@ function sumsOfRuns(now: number) {
     from runs`;
 }
 
-/** Notes that lists fail, of one id or of an instance: what is open may recover, and then says nothing of it. */
+/** Notes that a list fails, or all lists of an instance: an open run that recovers would hide it. */
 export async function noteFailure(
   tx: Kysely<Schema>,
   of: { id: number } | { instance_id: string },

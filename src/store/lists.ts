@@ -96,7 +96,7 @@ export function nextSeq(last: number): number {
 }
 
 /**
- * Stops lists, of an instance or one of them: workers that hold them cannot write any more, and none is due.
+ * Stops the lists of an instance, or one of them: workers that hold them cannot write any more, and none is due.
  *
  * @param of.endedAt when the open runs end for good (milliseconds since 1970); without it they stay open
  */
@@ -129,7 +129,7 @@ export async function stopLists(
     .execute();
 }
 
-/** Says when lists are due, of an instance that has just become active, or one of them. Paused lists never are. */
+/** Sets when the lists of an instance that has just become active are due, or one of them. Paused lists never are. */
 export async function scheduleLists(
   tx: Kysely<Schema>,
   { instanceId, resource }: Pick<ListKey, 'instanceId'> & Partial<ListKey>,

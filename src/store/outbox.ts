@@ -113,7 +113,7 @@ export async function addWrites(
 }
 
 /**
- * Ends what waits in the outbox: pending and refused writes are discarded, and what is being sent becomes unknown. None
+ * Ends the writes that wait in the outbox: discards pending and refused ones, and makes those being sent unknown. None
  * keeps a body.
  *
  * @param options.object only the writes of one object, such as `/conversations/cnv_1`

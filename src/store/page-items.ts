@@ -70,7 +70,7 @@ function readItem(text: string, place: number): string | Rejection {
 /** Every member with the name id, at any depth: unbalanced quotes may have merged two records into one item. */
 const IDS = /"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)?/g;
 
-/** The ids in an item that is no JSON. Unless there is exactly one, the item may hold a record that nobody can name. */
+/** The ids in an item that is no JSON. Unless there is exactly one, nobody knows which record the item is. */
 function idsOfBroken(text: string): Pick<Rejection, 'ids' | 'isUnreadable'> {
   const members = [...text.matchAll(IDS)];
   const ids = members.flatMap(([, json]) => {

@@ -162,7 +162,7 @@ export class RunStore extends Store {
           .onConflict((conflict) => conflict.doNothing())
           .execute();
       }
-      // A version that knew no times may have resumed some, too. The claim of a list corrects its time.
+      // An older version, which knew no due times, may have resumed lists. The claim of a list corrects its time.
       const timeless = tx.updateTable('lists').set({ due_at: 0 }).where('due_at', 'is', null);
       await timeless.where(isActive).execute();
       const lists = tx.updateTable('lists').where('full_run', 'is not', null).where('due_at', 'is not', null);

@@ -60,7 +60,7 @@ function sourcesOf(db: Kysely<Schema>, { resources, hasHandler }: Work, now: num
   const noList = sql<null>`cast(null as text)`.as('resource');
   const noDetail = sql<null>`cast(null as text)`.as('detail');
   const noCount = sql<null>`cast(null as bigint)`.as('count');
-  // A page clears `failing_since`, also that of a run that fails behind it again and again.
+  // Each page clears `failing_since`, even in a run that always fails at a later page.
   const firstFailed = sql<number | null>`(select min(started_at) from runs where runs.list = lists.id
     and kind = 'full' and state = 'failed' and runs.id > coalesce(lists.full_run, 0))`;
   const overdueFrom = now - OVERDUE_AFTER_MS;

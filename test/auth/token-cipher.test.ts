@@ -24,7 +24,7 @@ describe('a ciphertext', () => {
     expect(ciphertext).toMatch(/^v1\.k1\.[\w-]+$/);
   });
 
-  it('is another one each time', () => {
+  it('differs each time', () => {
     const ciphertexts = Array.from({ length: 50 }, () => cipher.encrypt(TOKEN, CONTEXT));
     expect(new Set(ciphertexts).size).toBe(50);
   });
@@ -81,7 +81,7 @@ describe('keys', () => {
     expect(() => twin.decrypt(renamed, CONTEXT)).toThrow(DamagedTokenError);
   });
 
-  it('are those that their ids were first used for', async () => {
+  it('must be the ones that their ids first stood for', async () => {
     const kept = new Map<string, string>();
     const keep = async (name: string, value: string) => {
       if (!kept.has(name)) kept.set(name, value);

@@ -213,7 +213,7 @@ describe('a process', () => {
     ['UTF-8 with a byte order mark', Buffer.from('\ufeffDATABASE_URL=file:other.db')],
     ['UTF-16', Buffer.from('\ufeffDATABASE_URL=file:other.db', 'utf16le')],
     ['Latin-1', Buffer.from('DATABASE_URL=file:other.db\nNAME=Zoë', 'latin1')],
-  ])('hears, or refuses, the first variable of a .env in %s', async (encoding, bytes) => {
+  ])('reads, or refuses, the first variable of a .env in %s', async (encoding, bytes) => {
     const cwd = tempDir();
     writeFileSync(join(cwd, '.env'), bytes);
     const migrate = spawnEntry('src/cli.ts', {}, { cwd, args: ['migrate'] });

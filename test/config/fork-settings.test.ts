@@ -131,7 +131,7 @@ describe('secrets', () => {
     expect(text()).not.toContain('horse');
   });
 
-  it('are known behind a preprocessing', async () => {
+  it('are found behind z.preprocess', async () => {
     await read(
       { CRM_LOGIN: z.preprocess((text) => text, z.string().meta({ secret: true })) },
       { CRM_LOGIN: 'elaborate secret' },
@@ -139,7 +139,7 @@ describe('secrets', () => {
     expect(redact('an elaborate secret')).toBe('an [redacted]');
   });
 
-  it('are not short values, nor those that say so', async () => {
+  it('are neither short values nor those marked as no secret', async () => {
     const key = z.string().meta({ secret: false });
     await read({ DRY_TOKEN: z.string(), SORT_KEY: key }, { DRY_TOKEN: 'true', SORT_KEY: 'updated' });
     expect(redact('It is true that they are updated.')).toBe('It is true that they are updated.');

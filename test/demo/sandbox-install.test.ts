@@ -39,7 +39,7 @@ test('the app’s own refusal of others is told', async () => {
   expect(await install(['Acme', other.id])).toEqual({ code: 1, output });
 });
 
-test('an unknown or ambiguous name is answered with those that there are', async () => {
+test('an unknown or ambiguous name is answered with a list to choose from', async () => {
   const unknown = await install(['Nobody']);
   expect(unknown).toEqual({ code: 1, output: expect.stringContaining('No company is called "Nobody".') });
   expect(unknown.output).toContain(`\n  ${acme.id}  Acme\n`);

@@ -132,7 +132,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await isDue(id)).toBe(false);
   });
 
-  test('who adds a write while its sender looks for the next one wakes it again', async () => {
+  test('a write added while the sender looks for the next one wakes the sender again', async () => {
     const id = await open('a');
     await outbox.finish(await begin(id), { state: 'done', status: 200, answerId: null });
     const { seen } = await outbox.next(id, LIMITS);

@@ -122,7 +122,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       expect(await list()).toMatchObject({ held, stored: records - gone + held });
     });
 
-    test('lets exactly the held records go that a person confirms', async () => {
+    test('deletes exactly the held records that a person confirms', async () => {
       const { service, remove, run, list, control, key, feed } = await copied({ records: 12 });
       const back = service.records.get('r11') ?? expect.unreachable();
       remove(4, 12);

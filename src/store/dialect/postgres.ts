@@ -52,14 +52,14 @@ const WRITE_RECORDS = statement(
 );
 
 /**
- * A search looks for its words in a span of ids: the server reads the rows of all that have a word, and a common one has
- * many. The next span has the rest of what is wanted, if the words are as frequent there. That of rare words has no end.
+ * A search looks for its words in a span of ids, as the server reads the row of every record with a common word. The next
+ * span is long enough for the rest, if the words are as frequent there. For rare words it has no end.
  */
 const FIRST_SPAN = 40_000;
 const MORE = 1.2;
 const RARE = 0.01;
 
-/** Begins each transaction: a pooler such as PgBouncer gives it another session, with settings of who knows whom. */
+/** Begins each transaction: behind a pooler such as PgBouncer, the session may have another client's settings. */
 const begin = (statementsMs: string) =>
   CompiledQuery.raw(`begin; set local synchronous_commit = off; set local lock_timeout = ${LOCK_TIMEOUT_MS};
     set local statement_timeout = ${statementsMs}`);

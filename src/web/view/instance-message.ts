@@ -84,7 +84,7 @@ export function isCopying({ state, waiting_for, error_kind }: ListStatusJson): b
   return error_kind === null && (state === 'running' || (state === 'waiting' && waiting_for === 'limit'));
 }
 
-/** The lists that are not copied while others are: the state of a company is not that of its best list. */
+/** The lists that are not copied while others are: the best list must not hide them. */
 function restText(all: readonly NamedList[], copying: readonly NamedList[], now: number): string {
   const rest = all.filter((list) => !copying.includes(list));
   const stopped = rest.filter((list) => !list.paused && hasStopped(list, now));
@@ -133,7 +133,7 @@ function hasWork(status: InstanceStatus, lists: readonly NamedList[], now: numbe
   return (due !== undefined && due <= now) || lists.some((list) => isUnderWay(list) || isLate(list));
 }
 
-/** A copy is as up to date as its oldest list: those that are paused count, too. */
+/** A copy is as up to date as its oldest list, paused lists included. */
 function pausedMessage(paused: readonly NamedList[]): InstanceMessage {
   const next = 'Resume below to go on. The other lists are up to date.';
   const partial = paused.filter(({ full_at }) => full_at === null);

@@ -4,7 +4,7 @@ import { formatDuration, formatNumber, instantOf } from './format.ts';
 /** A shorter time says nothing of the pace, in milliseconds. */
 const SHORTEST_MS = 10_000;
 
-/** A slower pace than this part of what the limit allows counts pauses or outages: it says nothing of what is to come. */
+/** A pace below this part of the limit includes pauses or outages, and predicts nothing. */
 const INTERRUPTED = 0.25;
 
 /** Two digits: nobody needs more. */
