@@ -76,15 +76,10 @@ export interface WorkerParts {
   onFirstSlot?: (slot: { waitMs: number }) => void;
 }
 
-export interface Workers {
-  /** For how long the sweep has failed, in milliseconds; 0 while it works. */
-  sweepLateMs(): number;
-  /** Stops the workers and breaks off their requests. Every run continues in another worker. */
-  close(): Promise<void>;
-}
+export type Workers = ReturnType<typeof startWorkers>;
 
 /** Starts the workers of this process. */
-export function startWorkers(parts: WorkerParts): Workers {
+export function startWorkers(parts: WorkerParts) {
   const { redis, queues, deliveries: delivering, logger } = parts;
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -140,7 +135,9 @@ export function startWorkers(parts: WorkerParts): Workers {
   const beating = setInterval(beat, HEARTBEAT_MS).unref();
   const sweeping = startSweep(parts, signal);
   return {
+    /** For how long the sweep has failed, in milliseconds; 0 while it works. */
     sweepLateMs: sweeping.lateMs,
+    /** Stops the workers and breaks off their requests. Every run continues in another worker. */
     async close() {
       slots.close();
       clearInterval(beating);

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createQueues, type Queues } from '../jobs/queues.ts';
+import { createQueues } from '../jobs/queues.ts';
 import { startWorkers, type Workers } from '../jobs/workers.ts';
 import { Installs } from './auth/install.ts';
-import type { Tokens } from './auth/tokens.ts';
 import type { EventSender } from './changes/app-events.ts';
 import type { ChangeHandler } from './changes/change-handler.ts';
 import { deliveriesHere, feedLines } from './changes/delivery.ts';
@@ -18,7 +17,6 @@ import { createMetrics } from './runtime/metrics.ts';
 import { type ProcessFacts, processFacts } from './runtime/process-facts.ts';
 import { checkReadiness } from './runtime/readiness.ts';
 import { checkRedis, createRedis } from './runtime/redis.ts';
-import type { ServiceClock } from './service/headers.ts';
 import { readFigures } from './store/figures.ts';
 import type { ListKey } from './store/runs.ts';
 import { SyncControl } from './sync/control.ts';
@@ -36,21 +34,7 @@ const ASK_TIME_EVERY_MS = 30_000;
 const INSTALL_ENDING_MS = 6_000;
 
 /** The app of one process: who gets what. */
-export interface App {
-  tokens: Tokens;
-  clock: ServiceClock;
-  control: SyncControl;
-  status: StatusReader;
-  queues: Queues;
-  startWeb(at: TakenPort): Promise<void>;
-  startWorkers(): Workers;
-  /** Serves health checks and metrics in a process without the web app. */
-  startHealth(at: TakenPort): Promise<void>;
-  /** Stops requests for tokens, before anything is closed. */
-  end(): void;
-  /** Closes the connections. Close web and workers first. */
-  close(): Promise<void>;
-}
+export type App = Awaited<ReturnType<typeof createApp>>;
 
 /** The fork's parts, from `src/integration`. */
 export interface Fork {
@@ -97,7 +81,7 @@ export async function createApp(
     onLost?: (reason: string) => void;
     companies?: CompanyFinder;
   } = {},
-): Promise<App> {
+) {
   const { facts = processFacts(), deliveries = 'child', onLost = () => undefined, companies } = options;
   checkResources(resources);
   let workers: Workers | undefined;
@@ -189,7 +173,7 @@ export async function createApp(
     status,
     queues,
     // Without the web app's modules, a worker starts 25 % faster and needs 20 MB less.
-    startWeb: async (at) => {
+    startWeb: async (at: TakenPort): Promise<void> => {
       const { createWebApp } = await import('./web/web-app.ts');
       at.serve(
         (shutdown) => {
@@ -232,11 +216,12 @@ export async function createApp(
         () => Promise.race([installs.settled(), sleep(INSTALL_ENDING_MS, undefined, { ref: false })]),
       );
     },
-    startHealth: async (at) => {
+    /** Serves health checks and metrics in a process without the web app. */
+    startHealth: async (at: TakenPort): Promise<void> => {
       const { createHealthApp } = await import('./web/routes/health.ts');
       at.serve((shutdown) => createHealthApp({ ...health, shutdown }));
     },
-    startWorkers() {
+    startWorkers(): Workers {
       const { handlerRetryMs: retryMs } = config;
       const delivering =
         deliveries === 'here'
@@ -274,7 +259,9 @@ export async function createApp(
       });
       return workers;
     },
+    /** Stops requests for tokens, before anything is closed. */
     end: () => tokens.end(),
+    /** Closes the connections. Close web and workers first. */
     async close() {
       watch.close();
       await queues.close();

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { Store, statement } from './database.ts';
 import { lockList, nextSeq } from './lists.ts';
-import type { List, ListKey, RunError } from './runs.ts';
+import type { ListKey, RunError } from './runs.ts';
 import type { ConsumerTable, DeadLetterTable, RecordTable, Schema } from './schema.ts';
 
 export type Consumer = Selectable<ConsumerTable>;
@@ -318,23 +318,6 @@ export class ChangeStore extends Store {
       if (rows.length > 0) yield rows.map(({ instanceId, resource }) => ({ instanceId, resource, consumer }));
       after = rows.length < portion ? undefined : rows.at(-1)?.list;
     }
-  }
-
-  /** Counts the changes of a list after a cursor, up to a hundred thousand. */
-  async countPending(list: Pick<List, 'id' | 'change_seq'>, cursor: number): Promise<number> {
-    if (list.change_seq <= cursor) return 0;
-    const pending = this.db
-      .selectFrom('records')
-      .select('change_seq')
-      .where('list', '=', list.id)
-      .where('change_seq', '>', cursor)
-      .orderBy('change_seq')
-      .limit(MOST_COUNTED);
-    const { count } = await this.db
-      .selectFrom(pending.as('pending'))
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .executeTakeFirstOrThrow();
-    return count;
   }
 
   /**

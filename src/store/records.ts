@@ -84,8 +84,7 @@ export class RecordStore extends Store {
   ): Promise<RecordPage> {
     const list = await findList(this.db, { instanceId, resource });
     if (list === undefined) return { records: [], total: 0, hasMore: false, pending: 0, isShortened: false };
-    const changes = new ChangeStore(this.db);
-    const indexed = await changes.find(list.id, SEARCH_CONSUMER);
+    const indexed = await new ChangeStore(this.db).progress([list.id], SEARCH_CONSUMER);
     const isSearch = search.trim() !== '';
     const found = isSearch ? await this.#search(list.id, search, 0, MOST_COUNTED + 1) : [];
     const ids = isSearch
@@ -100,7 +99,7 @@ export class RecordStore extends Store {
       records: rows.map(toStoredRecord),
       total: isSearch ? Math.min(found.length, MOST_COUNTED) : list.stored,
       hasMore: found.length > MOST_COUNTED,
-      pending: await changes.countPending(list, indexed?.cursor ?? 0),
+      pending: indexed.get(list.id)?.pending ?? 0,
       isShortened: searchQuery(search, '').isShortened,
     };
   }

@@ -15,14 +15,7 @@ const NAMES = { store: 'the database', redis: 'Redis' } as const;
 type Dependency = keyof typeof NAMES;
 
 /** The state of the app as a whole, as this process saw it last. */
-export interface AppWatch {
-  readonly failing: Dependency | undefined;
-  /** How many worker processes run; undefined when nobody can tell. */
-  readonly workers: number | undefined;
-  /** Whether no worker process has run for some seconds. */
-  readonly areWorkersMissing: boolean;
-  close(): void;
-}
+export type AppWatch = ReturnType<typeof watchApp>;
 
 /**
  * Watches what every sync depends on. It logs the start and the end of an outage once, not with each job.
@@ -36,7 +29,7 @@ export function watchApp(
   listWorkers: () => Promise<readonly unknown[] | undefined>,
   logger: Logger,
   onLost: (error: LostDatabaseError) => void,
-): AppWatch {
+) {
   let isClosed = false;
   /** The reasons of the failing checks. */
   const reasons = new Map<Dependency, string>();
@@ -69,12 +62,14 @@ export function watchApp(
     countsWithout = workers === 0 ? countsWithout + 1 : 0;
   });
   return {
-    get failing() {
+    get failing(): Dependency | undefined {
       return reasons.keys().next().value;
     },
+    /** How many worker processes run; undefined when nobody can tell. */
     get workers() {
       return workers;
     },
+    /** Whether no worker process has run for some seconds. */
     get areWorkersMissing() {
       return countsWithout >= COUNTS_WITHOUT;
     },

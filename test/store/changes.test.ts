@@ -140,14 +140,15 @@ describe.each(DATABASES)('on %s', async (kind) => {
       (await collect(changes.lagging(CONSUMER, { now, whileActive, portion: 2 })))
         .flat()
         .some((key) => key.instanceId === instanceId);
+    const pending = async () => (await changes.progress([claim.list], CONSUMER)).get(claim.list)?.pending;
     expect([await lags(claim), await lags(empty)]).toEqual([true, false]);
     const [entry = expect.unreachable()] = await changes.read(claim.list, 0);
     await changes.fail(await store.hold(claim), entry, BROKEN, { tries: 1, notBefore: NOW + 5 });
     expect([await lags(claim, NOW + 4), await lags(claim, NOW + 5)]).toEqual([false, true]);
-    expect(await changes.countPending(await store.list(claim), 0)).toBe(2);
+    expect(await pending()).toBe(2);
     await take(claim);
     expect(await lags(claim)).toBe(false);
-    expect(await changes.countPending(await store.list(claim), (await rowOf(claim)).cursor)).toBe(0);
+    expect(await pending()).toBe(0);
     await changes.replayList(claim.list, CONSUMER);
     await store.instances.setStatus(claim.instanceId, 'paused', { from: ['active'] });
     expect([await lags(claim), await lags(claim, NOW, false)]).toEqual([false, true]);

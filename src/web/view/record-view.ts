@@ -102,9 +102,7 @@ export function recordView(record: StoredRecord, { columns = [] }: WebResource) 
     title: first?.text.trim() || shorten(usual ?? shownId),
     cells: others,
     updatedAt,
-    updatedText: formatInstant(updatedAt),
     deletedAt,
-    deletedText: formatInstant(deletedAt),
     document: record.document,
     lengthText: record.isCut ? formatNumber(record.document?.length ?? 0) : null,
   };
