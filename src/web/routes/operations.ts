@@ -154,9 +154,7 @@ export function operationsRoutes(deps: WebDependencies, gate: RequestHandler, pa
         const list = status.resources[name];
         if (list === undefined) return [];
         const shown = operatorsList(list, status, now());
-        const rows = (runs[name] ?? []).map((run) => ({
-          ...runRow(run, of, status),
-        }));
+        const rows = (runs[name] ?? []).map((run) => runRow(run, of, status));
         return [{ title, list: shown, problems: list.problems, rows, forms: formsOf(name) }];
       }),
       actions: await actions.list({ instanceId: status.id, limit: ACTIONS_SHOWN }),
