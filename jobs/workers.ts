@@ -63,8 +63,7 @@ export function startWorkers(parts: WorkerParts) {
   const { signal } = stopping;
   const name = workerName(parts.process);
   const options = { connection: redis, prefix: queues.prefix, name, ...RECOVERY };
-  const { onEvent } = parts.sync;
-  const context = { logger, signal, onEvent, othersWait: () => slots.othersWait() };
+  const context = { logger, signal, othersWait: () => slots.othersWait() };
   const sync = new Worker<ListJobData>(QUEUE.sync, (job, token) => syncJob(parts.sync, job, token, context), {
     ...options,
     ...RUN_RECOVERY,

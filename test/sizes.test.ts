@@ -15,12 +15,16 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
+/** As CONTRIBUTING lists it: from the install's route to the handler's call. */
+const mainPath = [...read('CONTRIBUTING.md').matchAll(/^\d+\. `([^`]+)`/gm)].map(([, path = '']) => path);
+
 test.each([
   [
     'src and jobs',
     21_370,
     filesOf('{src,jobs}/**').filter((path) => !/^src\/(contract|sandbox)\//.test(path)),
   ],
+  ['the main path', 5_250, mainPath],
   ['src/contract', 1_905, filesOf('src/contract/**')],
   ['src/sandbox', 8_430, filesOf('src/sandbox/**')],
   ['views', 1_910, filesOf('views/**')],
