@@ -12,6 +12,7 @@ test('every script that the documentation names exists', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const pages = [
     'README.md',
+    'AGENTS.md',
     'CONTRIBUTING.md',
     '.env.example',
     'Dockerfile',
