@@ -24,30 +24,49 @@ const CHECK_OUTCOMES = ['unchanged', 'changed', 'ran_out', 'failed'] as const;
 const WRITE_OUTCOMES = ['done', 'pending', 'refused', 'unknown'] as const;
 const REFRESH_OUTCOMES = ['refreshed', 'rotated', 'failed', 'rejected', 'lost'] as const;
 
-/** Figures of the database, equal in all processes. Ages and times are in milliseconds. */
-interface Figures {
-  instances: Record<string, number>;
-  /** Of active instances, without paused ones. */
-  lists: Record<string, number>;
-  /** Since when the list that fails longest has failed; 0 without one. */
-  listFailsMs: number;
-  heldDeletions: number;
-  deadLetters: number;
-  /** Writes to the service by state, and the age of the oldest one that waits or is being sent. */
-  writes: Record<string, number>;
-  writesLagMs: number;
-  /** By consumer: the age of its oldest pending change. */
-  consumerLagMs: Record<string, number>;
-  /** Since the list that was checked longest ago was checked. */
-  listAgeMs: number;
-  /** Undefined without a refresh token in use. */
-  refreshTokenEndsInMs: number | undefined;
-  refreshTokensOverdue: number;
-}
+type Gauges = Record<string, readonly [help: string, label?: string]>;
+
+/** Gauges of the database, equal in all processes: the help text, and the label if there are several values. */
+const OF_STORE = {
+  instances: ['Instances.', 'status'],
+  lists: ['Lists of active instances, without paused ones.', 'state'],
+  list_failing_seconds: [
+    'For how long errors have kept all pages of a list back, of the list with the longest such time; 0 without one.',
+  ],
+  list_age_seconds: ['Since the last check or full run of the list that was checked longest ago.'],
+  sync_held_deletions: ['Deletions that full runs hold back.'],
+  consumer_lag_seconds: ['Age of the oldest change that waits for a consumer; 0 if none waits.', 'consumer'],
+  handler_dead_letters: ['Records that the handler could not take.'],
+  outbox_writes: [
+    'Writes to the service by state: pending and sending; refused and unknown wait for a person.',
+    'state',
+  ],
+  outbox_lag_seconds: ['Age of the oldest write that is pending or being sent; 0 without one.'],
+  refresh_token_first_end_seconds: [
+    'Until the first refresh token in use ends, if it lives six calendar months.',
+  ],
+  refresh_tokens_overdue: [
+    'Refresh tokens whose rotation has been due for two hours without a refresh that went well.',
+  ],
+} as const satisfies Gauges;
+
+/** Gauges of this process, and of Redis. */
+const OF_PROCESS = {
+  figures_read: ['1 if database and queue could be read.'],
+  ready: ['1 if /readyz finds nothing wrong.'],
+  sync_jobs: ['Sync jobs: waiting for a worker, active, delayed, failed.', 'state'],
+  sync_sweep_late_seconds: [
+    'For how long this worker could not look for due runs and tokens; 0 while it can.',
+  ],
+  sync_workers: ['Worker processes that run on this database.'],
+} as const satisfies Gauges;
+
+/** A scrape leaves out a gauge without a value: a 0 would say that all is well. */
+type Value = number | Readonly<Record<string, number>> | undefined;
 
 /** The sources of a scrape. One that fails does not stop the others. */
 interface FigureSources {
-  store: () => Promise<Figures>;
+  store: () => Promise<Record<keyof typeof OF_STORE, Value>>;
   /** Sync jobs by state, from Redis. */
   jobs: () => Promise<Record<string, number>>;
   /** How late this process is with its look for due runs, in milliseconds. */
@@ -57,63 +76,6 @@ interface FigureSources {
   /** The answer of `/readyz`. */
   isReady: () => Promise<boolean>;
 }
-
-/** Undefined members could not be read in time. */
-type Readings = Awaited<ReturnType<typeof readAll>>;
-
-/**
- * Gauges by name: the help text, the reading, and the label if there are several values.
- * The answer leaves out a gauge without a value: a 0 would say that all is well.
- */
-const GAUGES: Record<
-  string,
-  [help: string, (readings: Readings) => number | Record<string, number> | undefined, label?: string]
-> = {
-  figures_read: ['1 if database and queue could be read.', ({ store, jobs }) => (store && jobs ? 1 : 0)],
-  ready: ['1 if /readyz finds nothing wrong.', ({ isReady }) => (isReady ? 1 : 0)],
-  instances: ['Instances.', ({ store }) => store?.instances, 'status'],
-  lists: ['Lists of active instances, without paused ones.', ({ store }) => store?.lists, 'state'],
-  list_failing_seconds: [
-    'For how long errors have kept all pages of a list back, of the list with the longest such time; 0 without one.',
-    ({ store }) => store && store.listFailsMs / 1_000,
-  ],
-  list_age_seconds: [
-    'Since the last check or full run of the list that was checked longest ago.',
-    ({ store }) => store && store.listAgeMs / 1_000,
-  ],
-  sync_held_deletions: ['Deletions that full runs hold back.', ({ store }) => store?.heldDeletions],
-  consumer_lag_seconds: [
-    'Age of the oldest change that waits for a consumer; 0 if none waits.',
-    ({ store }) =>
-      store &&
-      Object.fromEntries(Object.entries(store.consumerLagMs).map(([name, ms]) => [name, ms / 1_000])),
-    'consumer',
-  ],
-  handler_dead_letters: ['Records that the handler could not take.', ({ store }) => store?.deadLetters],
-  outbox_writes: [
-    'Writes to the service by state: pending and sending; refused and unknown wait for a person.',
-    ({ store }) => store?.writes,
-    'state',
-  ],
-  outbox_lag_seconds: [
-    'Age of the oldest write that is pending or being sent; 0 without one.',
-    ({ store }) => store && store.writesLagMs / 1_000,
-  ],
-  refresh_token_first_end_seconds: [
-    'Until the first refresh token in use ends, if it lives six calendar months.',
-    ({ store }) => store?.refreshTokenEndsInMs && store.refreshTokenEndsInMs / 1_000,
-  ],
-  refresh_tokens_overdue: [
-    'Refresh tokens whose rotation has been due for two hours without a refresh that went well.',
-    ({ store }) => store?.refreshTokensOverdue,
-  ],
-  sync_jobs: ['Sync jobs: waiting for a worker, active, delayed, failed.', ({ jobs }) => jobs, 'state'],
-  sync_sweep_late_seconds: [
-    'For how long this worker could not look for due runs and tokens; 0 while it can.',
-    ({ sweepLateMs }) => sweepLateMs / 1_000,
-  ],
-  sync_workers: ['Worker processes that run on this database.', ({ workers }) => workers],
-};
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -144,10 +106,11 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
       labelNames,
       registers,
     });
-  const gauges = Object.entries(GAUGES).map(([name, [help, read, label]]) => {
+  const all: Gauges = { ...OF_STORE, ...OF_PROCESS };
+  const gauges = Object.entries(all).map(([name, [help, label]]) => {
     const labelNames = label === undefined ? [] : [label];
     const options = { name: PREFIX + name, help: withLabels(help, labelNames), labelNames, registers };
-    return { gauge: new Gauge(options), label, read };
+    return { gauge: new Gauge(options), label, name };
   });
 
   const build = { name: `${PREFIX}build_info`, help: withLabels('1.', ['version']), registers };
@@ -172,9 +135,9 @@ export function createMetrics(syncedRoutes: readonly string[], sources: FigureSo
   return {
     /** @returns the text for Prometheus, and its content type */
     async scrape() {
-      const readings = await readAll(counted);
-      for (const { gauge, label, read } of gauges) {
-        const values = read(readings);
+      const read = await readAll(counted);
+      for (const { gauge, label, name } of gauges) {
+        const values = read[name];
         if (label === undefined) gauge.remove();
         else gauge.reset();
         if (typeof values === 'number') gauge.set(values);
@@ -226,11 +189,24 @@ function withLabels(help: string, labels: readonly string[]): string {
   return labels.length === 0 ? help : `${help} Labels: ${labels.join(', ')}.`;
 }
 
-async function readAll({ store, jobs, isReady, workers, sweepLateMs }: FigureSources) {
-  const read = <Value>(source: () => Promise<Value>): Promise<Value | undefined> =>
+async function readAll({
+  store,
+  jobs,
+  isReady,
+  workers,
+  sweepLateMs,
+}: FigureSources): Promise<Record<string, Value>> {
+  const read = <Read>(source: () => Promise<Read>): Promise<Read | undefined> =>
     within(SCRAPE_LIMIT_MS, source).catch(() => undefined);
   const [figures, counts, ready] = await Promise.all([read(store), read(jobs), read(isReady)]);
-  return { store: figures, jobs: counts, isReady: ready, workers: workers(), sweepLateMs: sweepLateMs() };
+  return {
+    ...figures,
+    figures_read: figures && counts ? 1 : 0,
+    ready: ready ? 1 : 0,
+    sync_jobs: counts,
+    sync_sweep_late_seconds: sweepLateMs() / 1_000,
+    sync_workers: workers(),
+  };
 }
 
 /**

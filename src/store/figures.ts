@@ -61,7 +61,7 @@ export async function countStates(db: Database): Promise<StateCounts> {
  *
  * @param work.resources those that this version copies: nobody works on the lists of others
  * @param serviceNow the service's time, in milliseconds since 1970; `now` is our own
- * @returns numbers over all instances; ages and remaining times in milliseconds
+ * @returns numbers over all instances, by the names of their gauges
  */
 export async function readFigures(
   db: Database,
@@ -71,7 +71,7 @@ export async function readFigures(
 ) {
   const resources = work.resources.map(({ name }) => name);
   const consumers = work.consumers.map(({ name }) => name);
-  const ageMs = (since: number | null) => (since === null ? 0 : Math.max(0, now - since));
+  const age = (since: number | null) => (since === null ? 0 : Math.max(0, now - since) / 1_000);
   const overdueFrom = serviceNow - OVERDUE_AFTER_MS;
   const isOverdue = sql`refresh_due_at <= ${overdueFrom} and refreshed_at <= ${overdueFrom}`;
   const tokens = await db
@@ -121,23 +121,23 @@ export async function readFigures(
   return {
     instances: { ...NO_INSTANCES, ...states.instances },
     lists: { ...NO_LISTS, ...states.lists },
-    consumerLagMs: Object.fromEntries(
-      [...none, ...pending].map(({ consumer, since }) => [consumer, ageMs(since)]),
+    consumer_lag_seconds: Object.fromEntries(
+      [...none, ...pending].map(({ consumer, since }) => [consumer, age(since)]),
     ),
-    writes: { ...NO_WRITES, ...Object.fromEntries(writes.map(({ state, count }) => [state, count])) },
-    writesLagMs: ageMs(waiting.length === 0 ? null : Math.min(...waiting.map(({ since }) => since))),
-    heldDeletions: held,
-    deadLetters: await countRows(
+    outbox_writes: { ...NO_WRITES, ...Object.fromEntries(writes.map(({ state, count }) => [state, count])) },
+    outbox_lag_seconds: age(waiting.length === 0 ? null : Math.min(...waiting.map(({ since }) => since))),
+    sync_held_deletions: held,
+    handler_dead_letters: await countRows(
       db
         .selectFrom('dead_letters')
         .where('list', 'in', db.selectFrom('lists').select('id').where('instance_id', 'in', connected)),
     ),
-    listAgeMs: ageMs(checkedAt),
-    listFailsMs: ageMs(failingSince),
-    refreshTokenEndsInMs:
+    list_age_seconds: age(checkedAt),
+    list_failing_seconds: age(failingSince),
+    refresh_token_first_end_seconds:
       tokens.oldest === null
         ? undefined
-        : addMonths(tokens.oldest, REFRESH_TOKEN_LIFETIME_MONTHS) - serviceNow,
-    refreshTokensOverdue: tokens.overdue,
+        : (addMonths(tokens.oldest, REFRESH_TOKEN_LIFETIME_MONTHS) - serviceNow) / 1_000,
+    refresh_tokens_overdue: tokens.overdue,
   };
 }

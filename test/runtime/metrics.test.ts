@@ -4,15 +4,15 @@ import { createMetrics } from '../../src/runtime/metrics.ts';
 const FIGURES = {
   instances: { active: 3, paused: 1 },
   lists: { idle: 5, failed: 1 },
-  listFailsMs: 90_000,
-  heldDeletions: 27,
-  deadLetters: 5,
-  writes: { pending: 6, unknown: 1 },
-  writesLagMs: 2_500,
-  consumerLagMs: { handler: 1_500 },
-  listAgeMs: 90_500,
-  refreshTokenEndsInMs: 3_600_000,
-  refreshTokensOverdue: 1,
+  list_failing_seconds: 90,
+  sync_held_deletions: 27,
+  handler_dead_letters: 5,
+  outbox_writes: { pending: 6, unknown: 1 },
+  outbox_lag_seconds: 2.5,
+  consumer_lag_seconds: { handler: 1.5 },
+  list_age_seconds: 90.5,
+  refresh_token_first_end_seconds: 3_600,
+  refresh_tokens_overdue: 1,
 };
 
 const SOURCES = {
@@ -118,7 +118,7 @@ it('shows figures of before while counting takes long, for five minutes', async 
   const deadLetters = async () => (await scrape(metrics)).find((line) => line.startsWith('handler_dead'));
   expect(await deadLetters()).toBe('handler_dead_letters 5');
   expect(await deadLetters()).toBe('handler_dead_letters 5');
-  slow.resolve({ ...FIGURES, deadLetters: 6 });
+  slow.resolve({ ...FIGURES, handler_dead_letters: 6 });
   await slow.promise;
   expect(await deadLetters()).toBe('handler_dead_letters 6');
   // What took long is not counted again at once.

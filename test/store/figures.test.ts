@@ -32,12 +32,12 @@ describe.each(DATABASES)('on %s', (kind) => {
       instances: { active: 2, paused: 1 },
       lists: { running: 1, waiting: 3 },
       // A list that was never read counts from the start of its first run.
-      listAgeMs: 8_000,
+      list_age_seconds: 8,
     });
     await store.finish(claim, { now: NOW - 6_000 });
-    expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, listAgeMs: 6_000 });
+    expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, list_age_seconds: 6 });
     await store.runs.pause(claim, NOW);
-    expect(await store.read()).toMatchObject({ lists: { waiting: 3 }, listAgeMs: 5_000 });
+    expect(await store.read()).toMatchObject({ lists: { waiting: 3 }, list_age_seconds: 5 });
   });
 
   test('the last full run of a list holds deletions, and dead letters count', async () => {
@@ -51,8 +51,8 @@ describe.each(DATABASES)('on %s', (kind) => {
     const copy = await store.copy(documentsOf(2));
     await store.bury(copy);
     expect(await store.read()).toMatchObject({
-      heldDeletions: 50,
-      deadLetters: 1,
+      sync_held_deletions: 50,
+      handler_dead_letters: 1,
       lists: { failed: 2, idle: 1 },
     });
   });
@@ -63,8 +63,8 @@ describe.each(DATABASES)('on %s', (kind) => {
     const { list, ...copy } = await store.copy(documentsOf(2));
     const [first, second] = await store.feed(list);
     if (first === undefined || second === undefined) return expect.unreachable();
-    const lag = async () => (await store.read()).consumerLagMs;
-    const since = (seq: number) => later - Math.floor(seq / 1_000);
+    const lag = async () => (await store.read()).consumer_lag_seconds;
+    const since = (seq: number) => (later - Math.floor(seq / 1_000)) / 1_000;
     expect(await lag()).toEqual({ handler: 0, search: 0 });
     await store.hold(copy);
     expect(await lag()).toEqual({ handler: since(first.seq), search: 0 });
@@ -90,8 +90,8 @@ describe.each(DATABASES)('on %s', (kind) => {
     // Its token ends all the same.
     await store.instances.setStatus('overdue', 'paused', { from: ['active'] });
     await store.instances.setStatus('gone', 'needs_reauthorization', { from: ['active'] });
-    const sixMonths = Date.UTC(2026, 8, 1, 12) - NOW;
-    const first = { refreshTokensOverdue: 1, refreshTokenEndsInMs: sixMonths - 6 * HOUR_MS };
+    const sixMonths = (Date.UTC(2026, 8, 1, 12) - NOW) / 1_000;
+    const first = { refresh_tokens_overdue: 1, refresh_token_first_end_seconds: sixMonths - 6 * 3_600 };
     expect(await store.read()).toMatchObject(first);
   });
 });
