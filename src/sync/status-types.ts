@@ -1,9 +1,8 @@
 import type { WriteCounts } from '../store/outbox.ts';
-import type { Run } from '../store/runs.ts';
 import type { DayTable } from '../store/schema.ts';
-import type { ErrorKind, InstanceState, ListState } from '../store/states.ts';
+import type { ErrorKind, InstanceState } from '../store/states.ts';
 import type { TroubleRow } from '../store/troubles.ts';
-import type { budgetStatus, runJson, tokenStatus } from './status.ts';
+import type { budgetStatus, handlerStatus, listJson, runJson, tokenStatus, writeJson } from './status.ts';
 
 /** Instances on one page of the operator. */
 export const INSTANCES_PER_PAGE = 50;
@@ -15,44 +14,10 @@ export const MOST_PENDING_ON_PAGE = 1_000;
 export const PROBLEMS_IN_STATUS = 5;
 export const PROBLEMS_ON_PAGE = 100;
 
-/** The progress of one list: its open or last full run, and its copy. Dates are ISO 8601 in UTC. */
-export interface ListStatusJson
-  extends Pick<Run, 'pages' | 'records' | 'deleted' | 'rejected' | 'error_kind' | 'waiting_for'> {
-  state: ListState;
-  /** Live records in the copy. */
-  stored: number;
-  started_at: string | null;
-  finished_at: string | null;
-  /** The last error, in words for an operator. */
-  error: string | null;
-  /** Since when errors have kept every page from coming; null while none does. */
-  failing_since: string | null;
-  /** Whether an administrator has paused this list alone. */
-  paused: boolean;
-  /** From the end of one full run to the start of the next. */
-  interval_minutes: number;
-  /** When the next run starts by itself; null while one is open, or none will. */
-  next_sync_at: string | null;
-  /** When a waiting run continues. */
-  waiting_until: string | null;
-  /** Live records that the last full run did not see, and those of them whose deletion is held. */
-  missing: number;
-  held_deletions: number;
-  /** When the first pages were last read to what is known, and when the whole list was. */
-  checked_at: string | null;
-  full_at: string | null;
-  /** Whether checks come at their interval, more rarely as they find too little, or never. `new` before the first copy. */
-  checks: 'new' | 'often' | 'rare' | 'off';
+export interface ListStatusJson extends ReturnType<typeof listJson> {
   /** Null without a handler. */
-  handler: HandlerStatus | null;
+  handler: ReturnType<typeof handlerStatus> | null;
   problems: ListProblems;
-}
-
-export interface HandlerStatus {
-  pending: number;
-  dead_letters: number;
-  last_error: string | null;
-  next_try_at: string | null;
 }
 
 /** Rejected records and dead letters of a list: their numbers, and the first of them. */
@@ -62,20 +27,7 @@ export interface ListProblems {
   dead_letters: { id: string; error: string; at: string }[];
 }
 
-/** A write of the outbox that is not finished. Dates are ISO 8601 in UTC. */
-export interface WriteJson {
-  key: string;
-  /** The route's name in the contract, and the resource and id of its path. */
-  operation: string;
-  object: string;
-  state: 'pending' | 'sending' | 'refused' | 'unknown';
-  attempts: number;
-  error: string | null;
-  created_at: string;
-  next_try_at: string | null;
-  /** False after a disconnect: then it cannot be sent again. */
-  has_content: boolean;
-}
+export type WriteJson = ReturnType<typeof writeJson>;
 
 /** One full run of a list, or one check that changed something. Dates are ISO 8601 in UTC. */
 export type RunJson = ReturnType<typeof runJson>;

@@ -16,13 +16,10 @@ import type { Resource } from './resource.ts';
 import { DAY_MS, listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
   type DayJson,
-  type HandlerStatus,
   INSTANCES_PER_PAGE,
   type InstanceOverview,
   type InstanceStatus,
-  type ListOverview,
   type ListProblems,
-  type ListStatusJson,
   MOST_PENDING_ON_PAGE,
   PROBLEMS_IN_STATUS,
   PROBLEMS_ON_PAGE,
@@ -209,7 +206,7 @@ export class StatusReader {
         ...{ id, name, company_id, status, error_kind, error },
         budget: budgetStatus(budgets[at]),
         resources: await this.#byResource(own, async (list, resource) => ({
-          ...this.#list(instance, resource, list),
+          ...listJson(this.#parts, instance, resource, list),
           handler: progress === undefined ? null : handlerStatus(progress.get(list?.id ?? 0)),
           problems: { rejected: rejected.get(list?.id ?? 0) ?? 0 },
         })),
@@ -227,48 +224,6 @@ export class StatusReader {
       return [resource.name, await read(list, resource)] as const;
     });
     return Object.fromEntries(await Promise.all(entries));
-  }
-
-  #list(
-    instance: Instance,
-    resource: Resource,
-    list: ListStatus | undefined,
-  ): Omit<ListOverview, 'handler' | 'problems'> {
-    const run = list?.run;
-    const isPaused = list?.paused_at != null;
-    const intervalMs = listIntervalMs(list, resource, this.#parts.intervalMs);
-    const startsAgain = instance.status === 'active' && !isPaused && run?.finished_at != null;
-    // Without workers nobody works on the run, whatever its row says.
-    const isAbandoned = run?.state === 'running' && this.#parts.watch?.areWorkersMissing === true;
-    return {
-      state: isAbandoned ? 'waiting' : listState(run?.state),
-      pages: run?.pages ?? 0,
-      records: run?.records ?? 0,
-      deleted: run?.deleted ?? 0,
-      rejected: run?.rejected ?? 0,
-      stored: list?.stored ?? 0,
-      started_at: iso(run?.started_at),
-      finished_at: iso(run?.finished_at),
-      error_kind: run?.error_kind ?? null,
-      error: errorText(run),
-      failing_since: iso(list?.failing_since),
-      paused: isPaused,
-      interval_minutes: intervalMs / MINUTE_MS,
-      next_sync_at: startsAgain ? iso(list?.full_due_at) : null,
-      waiting_until: iso(run?.wait_until),
-      waiting_for: isAbandoned ? 'turn' : (run?.waiting_for ?? null),
-      held_deletions: list?.held ?? 0,
-      missing: list?.missing ?? 0,
-      checked_at: iso(list?.checked_at),
-      full_at: iso(list?.full_at),
-      checks: list === undefined ? 'new' : this.#checks(list),
-    };
-  }
-
-  #checks({ full_run, check_every }: ListStatus): ListStatusJson['checks'] {
-    if (this.#parts.checkIntervalMs === 0) return 'off';
-    if (full_run === null) return 'new';
-    return check_every === 1 ? 'often' : 'rare';
   }
 
   async #problems(list: ListStatus | undefined, most: number): Promise<ListProblems> {
@@ -295,7 +250,61 @@ export class StatusReader {
   }
 }
 
-function handlerStatus(progress: Progress | undefined): HandlerStatus {
+/** The progress of one list: its open or last full run, and its copy. Dates are ISO 8601 in UTC. */
+export function listJson(
+  { intervalMs: defaultMs, checkIntervalMs, watch }: StatusParts,
+  { status }: Instance,
+  resource: Resource,
+  list: ListStatus | undefined,
+) {
+  const run = list?.run;
+  const isPaused = list?.paused_at != null;
+  const intervalMs = listIntervalMs(list, resource, defaultMs);
+  const startsAgain = status === 'active' && !isPaused && run?.finished_at != null;
+  // Without workers nobody works on the run, whatever its row says.
+  const isAbandoned = run?.state === 'running' && watch?.areWorkersMissing === true;
+  return {
+    state: isAbandoned ? ('waiting' as const) : listState(run?.state),
+    pages: run?.pages ?? 0,
+    records: run?.records ?? 0,
+    deleted: run?.deleted ?? 0,
+    rejected: run?.rejected ?? 0,
+    /** Live records in the copy. */
+    stored: list?.stored ?? 0,
+    started_at: iso(run?.started_at),
+    finished_at: iso(run?.finished_at),
+    error_kind: run?.error_kind ?? null,
+    /** The last error, in words for an operator. */
+    error: errorText(run),
+    /** Since when errors have kept every page from coming; null while none does. */
+    failing_since: iso(list?.failing_since),
+    /** Whether an administrator has paused this list alone. */
+    paused: isPaused,
+    /** From the end of one full run to the start of the next. */
+    interval_minutes: intervalMs / MINUTE_MS,
+    /** When the next run starts by itself; null while one is open, or none will. */
+    next_sync_at: startsAgain ? iso(list?.full_due_at) : null,
+    /** When a waiting run continues. */
+    waiting_until: iso(run?.wait_until),
+    waiting_for: isAbandoned ? ('turn' as const) : (run?.waiting_for ?? null),
+    /** Live records that the last full run did not see, and those of them whose deletion is held. */
+    missing: list?.missing ?? 0,
+    held_deletions: list?.held ?? 0,
+    /** When the first pages were last read to what is known, and when the whole list was. */
+    checked_at: iso(list?.checked_at),
+    full_at: iso(list?.full_at),
+    checks: checksOf(list, checkIntervalMs),
+  };
+}
+
+/** Whether checks come at their interval, more rarely as they find too little, or never. `new` before the first copy. */
+function checksOf(list: ListStatus | undefined, checkIntervalMs: number): 'new' | 'often' | 'rare' | 'off' {
+  if (list !== undefined && checkIntervalMs === 0) return 'off';
+  if (list === undefined || list.full_run === null) return 'new';
+  return list.check_every === 1 ? 'often' : 'rare';
+}
+
+export function handlerStatus(progress: Progress | undefined) {
   return {
     pending: progress?.pending ?? 0,
     dead_letters: progress?.deadLetters ?? 0,
@@ -318,14 +327,22 @@ export function runJson(run: Run) {
   };
 }
 
-function writeJson(write: Write): WriteJson {
-  const { key, operation, object, attempts, error, not_before, path_values } = write;
+/** A write of the outbox that is not finished. Dates are ISO 8601 in UTC. */
+export function writeJson(write: Write) {
+  const { operation, attempts, error, not_before } = write;
+  const state = write.state as Exclude<Write['state'], 'done' | 'discarded'>;
   return {
-    key: key ?? '',
-    ...{ operation, object: object ?? '', state: write.state as WriteJson['state'], attempts, error },
+    key: write.key ?? '',
+    /** The route's name in the contract, and the resource and id of its path. */
+    operation,
+    object: write.object ?? '',
+    state,
+    attempts,
+    error,
     created_at: iso(write.created_at),
-    next_try_at: write.state === 'pending' && not_before > 0 ? iso(not_before) : null,
-    has_content: path_values !== null,
+    next_try_at: state === 'pending' && not_before > 0 ? iso(not_before) : null,
+    /** False after a disconnect: then it cannot be sent again. */
+    has_content: write.path_values !== null,
   };
 }
 
