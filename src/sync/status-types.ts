@@ -1,8 +1,6 @@
-import type { WriteCounts } from '../store/outbox.ts';
 import type { DayTable } from '../store/schema.ts';
-import type { ErrorKind, InstanceState } from '../store/states.ts';
 import type { TroubleRow } from '../store/troubles.ts';
-import type { budgetStatus, handlerStatus, listJson, runJson, tokenStatus, writeJson } from './status.ts';
+import type { handlerStatus, listJson, runJson, StatusReader, writeJson } from './status.ts';
 
 /** Instances on one page of the operator. */
 export const INSTANCES_PER_PAGE = 50;
@@ -43,46 +41,10 @@ export interface TroubleJson extends Pick<TroubleRow, 'kind' | 'resource' | 'cou
   since: string | null;
 }
 
-/** A list on the operator's page: its problems are counted. */
-export interface ListOverview extends Omit<ListStatusJson, 'problems'> {
-  problems: Pick<ListProblems, 'rejected'>;
-}
-
-/** An instance on the operator's page. */
-export interface InstanceOverview
-  extends Pick<InstanceStatus, 'id' | 'name' | 'company_id' | 'status' | 'error_kind' | 'error' | 'budget'> {
-  /** Since when it is in its state; null where nobody has noted it. */
-  status_since: string | null;
-  /** The worst first. */
-  troubles: TroubleJson[];
-  /** By the resource's name, in the order of `resources.ts`. */
-  resources: Record<string, ListOverview>;
-}
-
 /** The facts of the dashboard, as `GET /instances/:id/status` answers them. */
-export interface InstanceStatus {
-  id: string;
-  name: string;
-  company_id: string | null;
-  status: InstanceState;
-  installed_at: string;
-  /** Why the app copies nothing: the authorization, or the app's own `store` or `redis`; null while it copies. */
-  error_kind: ErrorKind | null;
-  /** The error, in words for an operator. */
-  error: string | null;
-  /** The service's time, as its last answers tell it. */
-  now: string;
-  next_sync_at: string | null;
-  /** Whether no worker process runs. */
-  workers_missing: boolean;
-  token: ReturnType<typeof tokenStatus>;
-  budget: ReturnType<typeof budgetStatus>;
-  /** What the handler wants written at the service: how many by state, and the first that wait for a person or a retry. */
-  outbox: WriteCounts & { writes: WriteJson[] };
-  /** Whether the copy holds any record. */
-  has_copy: boolean;
-  /** Whether the app is deleting a copy. */
-  deleting_copy: boolean;
-  /** By the resource's name, in the order of `resources.ts`. */
-  resources: Record<string, ListStatusJson>;
-}
+export type InstanceStatus = NonNullable<Awaited<ReturnType<StatusReader['read']>>>;
+
+/** One page of the operator's, an instance on it, and a list of that: its problems are counted. */
+export type StatusPage = Awaited<ReturnType<StatusReader['readPage']>>;
+export type InstanceOverview = StatusPage['instances'][number];
+export type ListOverview = InstanceOverview['resources'][string];

@@ -4,7 +4,6 @@ import type { BudgetState, RateBudget } from '../service/budget.ts';
 import type { ServiceClock } from '../service/headers.ts';
 import { HANDLER_CONSUMER, type Progress } from '../store/changes.ts';
 import { DAYS, NOTHING } from '../store/days.ts';
-import type { StateCounts } from '../store/figures.ts';
 import type { Instance, InstanceQuery } from '../store/instances.ts';
 import type { Write } from '../store/outbox.ts';
 import type { ListStatus, Run } from '../store/runs.ts';
@@ -17,9 +16,8 @@ import { DAY_MS, listIntervalMs, MINUTE_MS } from './schedule.ts';
 import {
   type DayJson,
   INSTANCES_PER_PAGE,
-  type InstanceOverview,
-  type InstanceStatus,
   type ListProblems,
+  type ListStatusJson,
   MOST_PENDING_ON_PAGE,
   PROBLEMS_IN_STATUS,
   PROBLEMS_ON_PAGE,
@@ -51,22 +49,6 @@ export interface StatusQuery extends Omit<InstanceQuery, 'work'> {
   page: number;
 }
 
-/** One page of the instances found, and sums over all instances. */
-export interface StatusPage {
-  instances: InstanceOverview[];
-  /** From 1. */
-  page: number;
-  /** Instances found. */
-  total: number;
-  states: StateCounts['instances'];
-  lists: StateCounts['lists'];
-  /** How many instances have each trouble. */
-  troubles: Record<Trouble, number>;
-  /** How many have any, and how many are paused, or have a paused list. */
-  attention: number;
-  paused: number;
-}
-
 /** Reads what the dashboard shows. */
 export class StatusReader {
   readonly #parts: StatusParts;
@@ -75,8 +57,8 @@ export class StatusReader {
     this.#parts = parts;
   }
 
-  /** The status of an instance; undefined when there is none. */
-  async read(instanceId: string): Promise<InstanceStatus | undefined> {
+  /** The facts of the dashboard, as `GET /instances/:id/status` answers them; undefined when there is none. */
+  async read(instanceId: string) {
     const { instances, tokens, records, outbox, watch } = this.#parts;
     const instance = await instances.find(instanceId);
     if (instance === undefined) return undefined;
@@ -91,7 +73,7 @@ export class StatusReader {
     ]);
     const [overview] = overviews;
     if (overview === undefined) return undefined;
-    const resources: InstanceStatus['resources'] = {};
+    const resources: Record<string, ListStatusJson> = {};
     for (const [name, list] of Object.entries(overview.resources)) {
       resources[name] = { ...list, problems: problems[name] ?? NO_PROBLEMS };
     }
@@ -99,14 +81,19 @@ export class StatusReader {
     const { failing } = watch ?? {};
     return {
       ...overview,
+      // In an outage of the app itself no other error matters.
       ...(failing !== undefined && { error_kind: failing, error: null }),
       installed_at: iso(instance.installed_at),
+      /** The service's time, as its last answers tell it. */
       now: iso(this.#parts.clock.now()),
       next_sync_at: starts.toSorted()[0] ?? null,
+      /** Whether no worker process runs. */
       workers_missing: watch?.areWorkersMissing ?? false,
+      /** Whether the copy holds any record. */
       has_copy: hasCopy,
       deleting_copy: isGoing,
       token: tokenStatus(token),
+      /** How many writes by state, and the first that wait for a person or a retry. */
       outbox: { ...writeCounts, writes },
       resources,
     };
@@ -161,8 +148,8 @@ export class StatusReader {
     return { resources: resources.map(({ name }) => name), hasHandler };
   }
 
-  /** A page of the instances found, those first that need a person most. */
-  async readPage({ page, ...given }: StatusQuery): Promise<StatusPage> {
+  /** A page of the instances found, those first that need a person most, and sums over all instances. */
+  async readPage({ page, ...given }: StatusQuery) {
     const query = { ...given, work: this.#work };
     const { instances: states, lists } = await this.#parts.instances.countStates();
     const total = await this.#parts.instances.count(query);
@@ -176,21 +163,22 @@ export class StatusReader {
     ]);
     const idsOf = (kind?: Trouble) =>
       new Set(rows.filter((row) => (kind ?? row.kind) === row.kind).map(({ instanceId }) => instanceId));
+    const ofInstance = (id: string): TroubleJson[] => rows.filter(({ instanceId }) => instanceId === id);
     const counts = TROUBLES.map((kind) => [kind, idsOf(kind).size]);
-    const troubles = Object.fromEntries(counts) as StatusPage['troubles'];
+    const troubles = Object.fromEntries(counts) as Record<Trouble, number>;
     const instances = overviews.map((instance, at) => ({
       ...instance,
+      /** Since when it is in its state; null where nobody has noted it. */
       status_since: iso(shown[at]?.status_since || null),
-      troubles: rows.filter(({ instanceId }) => instanceId === instance.id),
+      troubles: ofInstance(instance.id),
     }));
-    return { instances, page: found, total, states, lists, troubles, attention: idsOf().size, paused };
+    // How many have each trouble, any of them, or a pause.
+    const sums = { states, lists, troubles, attention: idsOf().size, paused };
+    return { instances, page: found, total, ...sums };
   }
 
   /** Reads some instances at once: the number of statements does not grow with them. */
-  async #overviews(
-    instances: readonly Instance[],
-    mostPending?: number,
-  ): Promise<Omit<InstanceOverview, 'status_since' | 'troubles'>[]> {
+  async #overviews(instances: readonly Instance[], mostPending?: number) {
     const { runs, records, changes, hasHandler } = this.#parts;
     const lists = await runs.listsOf(instances.map(({ id }) => id));
     const ids = lists.map(({ id }) => id);

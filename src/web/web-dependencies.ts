@@ -6,8 +6,8 @@ import type { BrowserStore } from '../store/browsers.ts';
 import type { Instance } from '../store/instances.ts';
 import type { RecordStore } from '../store/records.ts';
 import type { SyncControl } from '../sync/control.ts';
-import type { StatusPage, StatusQuery, StatusReader } from '../sync/status.ts';
-import type { TroubleJson } from '../sync/status-types.ts';
+import type { StatusQuery, StatusReader } from '../sync/status.ts';
+import type { StatusPage, TroubleJson } from '../sync/status-types.ts';
 import type { WebLimits } from './rate-limit.ts';
 import type { RequestFacts } from './request-log.ts';
 
