@@ -328,8 +328,7 @@ const ROTATION_SWEEP_MS = 25_000;
  */
 export async function rotateTokens(tokens: Tokens, logger: Logger, signal: AbortSignal): Promise<void> {
   const endsAt = performance.now() + ROTATION_SWEEP_MS;
-  // In another order in each worker: so they do not wait for each other's leases.
-  const due = shuffle(await tokens.dueForRotation()).values();
+  const due = (await tokens.dueForRotation()).values();
   const rotateNext = async () => {
     for (const read of due) {
       if (signal.aborted || performance.now() >= endsAt) return;
@@ -341,9 +340,4 @@ export async function rotateTokens(tokens: Tokens, logger: Logger, signal: Abort
     }
   };
   await Promise.all(Array.from({ length: ROTATIONS_AT_ONCE }, rotateNext));
-}
-
-function shuffle<Item>(items: readonly Item[]): Item[] {
-  const keyed = items.map((item) => ({ item, key: Math.random() }));
-  return keyed.sort((one, other) => one.key - other.key).map(({ item }) => item);
 }

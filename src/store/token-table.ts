@@ -263,6 +263,8 @@ export class TokenStore extends Store {
         .where((eb) => eb.or([eb('refresh_failures', '=', 0), eb('refresh_not_before', '<=', nowMs)]))
         // Another worker renews those with a lease.
         .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', nowMs)]))
+        // In another order in each worker: so they do not wait for each other's leases.
+        .orderBy(sql`random()`)
         .execute()
     );
   }
