@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { handlerView } from '../../../src/web/view/handler-view.ts';
+import { handlerView } from '../../../src/web/view/list-view.ts';
 import { at, HANDLER, listStatus, NOW } from '../status-fixtures.ts';
 
 it.each([
