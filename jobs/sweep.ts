@@ -3,7 +3,7 @@ import { rotateTokens } from '../src/auth/tokens.ts';
 import type { ChangeConsumer } from '../src/changes/delivery.ts';
 import type { Logger } from '../src/runtime/logging.ts';
 import type { Lagging } from '../src/store/changes.ts';
-import type { RunStore } from '../src/store/runs.ts';
+import type { DueListStore } from '../src/store/due-lists.ts';
 import type { Stores } from '../src/store/stores.ts';
 import { reportFailingLists } from '../src/sync/failure.ts';
 import type { SyncParts } from '../src/sync/parts.ts';
@@ -25,7 +25,7 @@ export interface SweepParts {
   queues: Queues;
   sync: SyncParts;
   /** Finds due lists, by connections that pages do not take. */
-  dueRuns: RunStore;
+  dueLists: DueListStore;
   stores: Pick<Stores, 'changes' | 'outbox' | 'browsers' | 'removals' | 'erasure' | 'actions'>;
   /** The copy keeps documents of deleted records this long, in milliseconds. */
   keepDeletedMs: number;
@@ -38,14 +38,14 @@ type Steps = Record<string, () => Promise<unknown>>;
 
 /** Sweeps the database for lists and deliveries without a job, and for maintenance that is due. */
 export function startSweep(parts: SweepParts, signal: AbortSignal) {
-  const { queues, sync, dueRuns, stores, consumers, logger } = parts;
+  const { queues, sync, dueLists, stores, consumers, logger } = parts;
   const restEveryMs = Math.max(SWEEP_MS.least, Math.min(SWEEP_MS.most, sync.intervalMs / 2));
   let isPrepared = false;
   const often: Steps = {
     'start runs and checks': async () => {
       if (!isPrepared) await prepareLists(sync);
       isPrepared = true;
-      for await (const jobs of takeDue({ ...sync, runs: dueRuns })) {
+      for await (const jobs of takeDue({ ...sync, dueLists })) {
         await queues.enqueueLists(jobs);
         if (signal.aborted) return;
       }

@@ -241,7 +241,7 @@ export async function createApp(
         process: facts,
         queues,
         sync,
-        dueRuns: core.dueRuns,
+        dueLists: core.dueLists,
         stores,
         keepDeletedMs: config.keepDeletedMs,
         consumers,

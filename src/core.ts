@@ -21,9 +21,9 @@ import { HttpClient } from './service/http.ts';
 import { AllowedOrigins } from './service/next-url.ts';
 import { ServiceApi } from './service/service-api.ts';
 import { type ClientFor, type ClientParts, createServiceClient } from './service/service-client.ts';
+import { DueListStore } from './store/due-lists.ts';
 import { SchemaError } from './store/migrate.ts';
 import { isFileUrl, keepSetting, openDatabase } from './store/open-database.ts';
-import { RunStore } from './store/runs.ts';
 import { openStores } from './store/stores.ts';
 import { TokenStore } from './store/token-table.ts';
 
@@ -120,7 +120,8 @@ export async function openCore(
   const clientParts: ClientParts = { api, budget: callBudget, tokens, guards };
   return {
     ...{ db, stores, installation, redis, budget, clock, api, oauth, tokens, cipher, onEvent },
-    dueRuns: new RunStore(urgent),
+    /** Finds due lists, by connections that pages do not take. */
+    dueLists: new DueListStore(urgent),
     checkDatabase: () => urgent.check(),
     /** For calls and writes of the handler, which leave a part of the limit to the sync. */
     clientParts,

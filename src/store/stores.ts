@@ -3,6 +3,7 @@ import { BrowserStore } from './browsers.ts';
 import { ChangeStore } from './changes.ts';
 import type { Database } from './database.ts';
 import { DeletionStore } from './deletions.ts';
+import { DueListStore } from './due-lists.ts';
 import { ErasureStore } from './erasure.ts';
 import { InstallStore } from './installs.ts';
 import { InstanceStore } from './instances.ts';
@@ -20,6 +21,7 @@ export function openStores(db: Database) {
     tokens: new TokenStore(db),
     browsers: new BrowserStore(db),
     installs: new InstallStore(db),
+    dueLists: new DueListStore(db),
     runs: new RunStore(db),
     pages: new PageStore(db),
     records: new RecordStore(db),

@@ -12,7 +12,7 @@ const REMOVAL_MS = 1_000;
 interface ControlParts
   extends Pick<
     Stores,
-    'instances' | 'tokens' | 'runs' | 'deletions' | 'changes' | 'removals' | 'erasure' | 'outbox'
+    'instances' | 'tokens' | 'dueLists' | 'runs' | 'deletions' | 'changes' | 'removals' | 'erasure' | 'outbox'
   > {
   resources: readonly Resource[];
   /** The default pause between two full runs of a list, in milliseconds. */
@@ -48,18 +48,18 @@ export class SyncControl {
 
   /** Stops the instance, or one list of it, before the next request. */
   async pause(instanceId: string, resource?: string): Promise<boolean> {
-    const { instances, runs } = this.#parts;
+    const { instances, dueLists } = this.#parts;
     if (resource === undefined) return instances.setStatus(instanceId, 'paused', { from: ['active'] });
-    return this.#names(resource).length > 0 && (await runs.pause({ instanceId, resource }, this.#now()));
+    return this.#names(resource).length > 0 && (await dueLists.pause({ instanceId, resource }, this.#now()));
   }
 
   /** Continues open runs. Finished lists start again at their time. The pause of a single list stays. */
   async resume(instanceId: string, resource?: string): Promise<boolean> {
-    const { instances, runs, enqueueLists } = this.#parts;
+    const { instances, dueLists, enqueueLists } = this.#parts;
     const isResumed =
       resource === undefined
         ? await instances.setStatus(instanceId, 'active', { from: ['paused'] })
-        : await runs.resume({ instanceId, resource });
+        : await dueLists.resume({ instanceId, resource });
     if (!isResumed) return false;
     const lists = await this.#lists(instanceId, resource);
     await enqueueLists(
@@ -82,7 +82,7 @@ export class SyncControl {
     const known = this.#parts.resources.find(({ name }) => name === resource);
     if (known === undefined) return false;
     const intervalMs = listIntervalMs({ interval_minutes: minutes }, known, this.#parts.intervalMs);
-    return this.#parts.runs.setInterval({ instanceId, resource }, minutes, intervalMs);
+    return this.#parts.dueLists.setInterval({ instanceId, resource }, minutes, intervalMs);
   }
 
   /**

@@ -114,11 +114,11 @@ export async function endSlice(
 }
 
 /** Reports every list that has failed for an hour to the event handler. */
-export async function reportFailingLists({ runs, onEvent, now = Date.now }: SyncParts): Promise<void> {
+export async function reportFailingLists({ dueLists, onEvent, now = Date.now }: SyncParts): Promise<void> {
   if (onEvent === undefined) return;
   const at = now();
   for (let count = TOLD_AT_ONCE; count === TOLD_AT_ONCE; ) {
-    const lists = await runs.takeFailing(at - FAILING_MS, at, TOLD_AT_ONCE);
+    const lists = await dueLists.takeFailing(at - FAILING_MS, at, TOLD_AT_ONCE);
     count = lists.length;
     for (const { instanceId, resource, since, run } of lists) {
       onEvent(instanceId, {

@@ -8,7 +8,7 @@ import type { Stores } from '../store/stores.ts';
 import type { CheckOutcome } from './check.ts';
 import type { Resource } from './resource.ts';
 
-export interface SyncParts extends Pick<Stores, 'instances' | 'runs' | 'pages' | 'deletions'> {
+export interface SyncParts extends Pick<Stores, 'instances' | 'dueLists' | 'runs' | 'pages' | 'deletions'> {
   api: ServiceApi;
   tokens: Tokens;
   resources: readonly Resource[];

@@ -143,13 +143,13 @@ export function isCheckDue(
 
 /** Prepares the lists of all instances for this process's `resources.ts` and configuration. */
 export async function prepareLists(
-  parts: Pick<SyncParts, 'runs' | 'resources' | 'intervalMs' | 'checkIntervalMs' | 'now'>,
+  parts: Pick<SyncParts, 'dueLists' | 'resources' | 'intervalMs' | 'checkIntervalMs' | 'now'>,
 ): Promise<void> {
-  const { runs, resources, intervalMs, checkIntervalMs, now = Date.now } = parts;
+  const { dueLists, resources, intervalMs, checkIntervalMs, now = Date.now } = parts;
   const lists = resources.map((resource) => {
     return { name: resource.name, intervalMs: listIntervalMs(undefined, resource, intervalMs) };
   });
-  await runs.prepare(lists, now(), { hasChecks: checkIntervalMs > 0 });
+  await dueLists.prepare(lists, now(), { hasChecks: checkIntervalMs > 0 });
 }
 
 /**
@@ -158,15 +158,15 @@ export async function prepareLists(
  * @returns all lists that need a job, in portions: the first jobs need not wait for the last run
  */
 export async function* takeDue({
-  runs,
+  dueLists,
   resources,
   now = Date.now,
-}: Pick<SyncParts, 'runs' | 'resources' | 'now'>): AsyncGenerator<ListJob[]> {
+}: Pick<SyncParts, 'dueLists' | 'resources' | 'now'>): AsyncGenerator<ListJob[]> {
   const names = resources.map(({ name }) => name);
   // What falls due meanwhile is for the next look: on a busy machine this one would not end.
   const at = now();
   for (let count = PORTION; count === PORTION; ) {
-    const jobs = await runs.takeDue(names, at, PORTION);
+    const jobs = await dueLists.takeDue(names, at, PORTION);
     count = jobs.length;
     if (count > 0) yield jobs;
   }

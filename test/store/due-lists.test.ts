@@ -27,7 +27,11 @@ const install: Act = (store, { instanceId }) => store.addInstance(instanceId);
 
 /** What stops a list, and what ends that. */
 const STOPS: [string, Act, Act][] = [
-  ['it is paused', ({ runs }, key) => runs.pause(key, NOW), ({ runs }, key) => runs.resume(key)],
+  [
+    'it is paused',
+    ({ dueLists }, key) => dueLists.pause(key, NOW),
+    ({ dueLists }, key) => dueLists.resume(key),
+  ],
   ['its instance is paused', status('paused'), status('active')],
   ['its instance is disconnected', ({ tokens }, { instanceId }) => tokens.disconnect(instanceId), install],
   ['its token is refused, up to a new install', reject, install],
@@ -36,7 +40,7 @@ const STOPS: [string, Act, Act][] = [
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
-  const { db, runs } = store;
+  const { db, dueLists, runs } = store;
   const dueAt = async (key: ListKey) => (await store.list(key)).due_at;
   /** A list with a full run behind it, and a check that is due before the next one. */
   async function finished(check_due_at: number | null = CHECK_AT): Promise<TestClaim> {
@@ -53,7 +57,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       // Neither the worker that had it, nor another action, nor a look for work make it due.
       await runs.endCheck(claim, ALONE, NEXT);
       await runs.wait(open, { for: 'retry', until: NOW + 999, ...NO_REQUESTS });
-      await runs.setInterval(key, 60, INTERVAL_MS);
+      await dueLists.setInterval(key, 60, INTERVAL_MS);
       expect([await runs.claim(key, NOW), await dueAt(key)]).toEqual([undefined, null]);
       await end(store, key);
     }
@@ -104,7 +108,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('an interval moves the next full run, counted from the last one', async () => {
     const [idle, unread] = [await finished(null), await store.claimRun()];
     await runs.wait(unread, { for: 'limit', until: NOW + 9, ...NO_REQUESTS });
-    for (const key of [idle, unread]) await runs.setInterval(key, 5, 300_000);
+    for (const key of [idle, unread]) await dueLists.setInterval(key, 5, 300_000);
     const moved = { interval_minutes: 5, full_due_at: NOW + 300_000, due_at: NOW + 300_000 };
     expect(await store.list(idle)).toMatchObject(moved);
     expect(await store.list(unread)).toMatchObject({ full_due_at: NOW, due_at: NOW + 9 });
@@ -114,7 +118,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     const own = await openTestStore(kind);
     const prepare = (hasChecks: boolean, intervalMs = INTERVAL_MS) => {
       const resources = ['contacts', 'tags'].map((name) => ({ name, intervalMs }));
-      return own.runs.prepare(resources, NOW, { hasChecks });
+      return own.dueLists.prepare(resources, NOW, { hasChecks });
     };
     const [read, unread] = [await own.copy([]), await own.claimRun()];
     const [paused, gone] = [await own.addInstance(), await own.addInstance()];
@@ -151,7 +155,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('a sweep takes what is due, the oldest first, of the resources it knows', async () => {
     const own = await openTestStore(kind);
     const take = async (now: number, names = ['contacts'], limit = 9) =>
-      (await own.runs.takeDue(names, now, limit)).map(({ list, pages, until }) => [list, pages, until]);
+      (await own.dueLists.takeDue(names, now, limit)).map(({ list, pages, until }) => [list, pages, until]);
     const first = await own.claimRun();
     await own.finish(first, { check_due_at: NOW + 2 });
     const [full, run] = [await own.copy([]), await own.claimRun()];
@@ -179,9 +183,9 @@ describe.each(DATABASES)('on %s', async (kind) => {
   test('two sweeps at once start each run once, and do not wait for each other', async () => {
     const own = await openTestStore(kind);
     const claims = await Promise.all(Array.from({ length: 30 }, () => own.copy([])));
-    const sweeps = Array.from({ length: 4 }, () => own.runs.takeDue(['contacts'], FULL_AT, 20));
+    const sweeps = Array.from({ length: 4 }, () => own.dueLists.takeDue(['contacts'], FULL_AT, 20));
     const taken = (await Promise.all(sweeps)).flat().map(({ list }) => list);
-    const rest = (await own.runs.takeDue(['contacts'], FULL_AT, 20)).map(({ list }) => list);
+    const rest = (await own.dueLists.takeDue(['contacts'], FULL_AT, 20)).map(({ list }) => list);
     expect([...taken, ...rest].toSorted((one, other) => one - other)).toEqual(
       claims.map(({ list }) => list).toSorted((one, other) => one - other),
     );
@@ -193,7 +197,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
       const own = await openTestStore(kind);
       const ids = await Promise.all(Array.from({ length: 120 }, () => own.addInstance()));
       const resources = ['contacts', 'conversations'];
-      await own.runs.prepare(
+      await own.dueLists.prepare(
         resources.map((name) => ({ name, intervalMs: INTERVAL_MS })),
         NOW,
         { hasChecks: true },
@@ -201,14 +205,14 @@ describe.each(DATABASES)('on %s', async (kind) => {
       const queries = vi.spyOn(pg.Client.prototype, 'query');
       const count = async (limit: number) => {
         queries.mockClear();
-        const taken = await own.runs.takeDue(resources, NOW, limit);
+        const taken = await own.dueLists.takeDue(resources, NOW, limit);
         return { taken: taken.length, statements: queries.mock.calls.length };
       };
       const [few, many] = [await count(10), await count(200)];
       expect([few.taken, many.taken]).toEqual([10, 200]);
       expect(many.statements).toBe(few.statements);
       expect(many.statements).toBeLessThan(12);
-      await own.runs.takeDue(resources, NOW, 2 * ids.length);
+      await own.dueLists.takeDue(resources, NOW, 2 * ids.length);
       // Mostly nothing is due.
       expect(await count(200)).toEqual({ taken: 0, statements: 1 });
       queries.mockRestore();

@@ -36,7 +36,7 @@ describe.each(DATABASES)('on %s', (kind) => {
     });
     await store.finish(claim, { now: NOW - 6_000 });
     expect(await store.read()).toMatchObject({ lists: { idle: 1, waiting: 3 }, list_age_seconds: 6 });
-    await store.runs.pause(claim, NOW);
+    await store.dueLists.pause(claim, NOW);
     expect(await store.read()).toMatchObject({ lists: { waiting: 3 }, list_age_seconds: 5 });
   });
 

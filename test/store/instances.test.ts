@@ -169,7 +169,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect(await kindsOf({ ...work, hasHandler: false })).not.toContain('lagging');
     expect(await kindsOf({ ...work, resources: ['tags'] })).toEqual(['authorization', 'token', 'outbox']);
     for (const { instanceId } of [failing, lagging])
-      await own.runs.pause({ instanceId, resource: 'contacts' }, now);
+      await own.dueLists.pause({ instanceId, resource: 'contacts' }, now);
     expect(await kindsOf(work)).toEqual(['authorization', 'token', 'held', 'dead_letters', 'outbox']);
     const paused = await own.instances.list({ filter: 'paused', offset: 0, limit: 9, work });
     expect(paused.map(({ id }) => id)).toEqual([failing.instanceId, lagging.instanceId]);

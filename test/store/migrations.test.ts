@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { Database } from '../../src/store/database.ts';
 import { openPostgres } from '../../src/store/dialect/postgres.ts';
 import { openSqlite } from '../../src/store/dialect/sqlite.ts';
+import { DueListStore } from '../../src/store/due-lists.ts';
 import { up as initial } from '../../src/store/migrations/0001-initial.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { PageStore } from '../../src/store/pages.ts';
@@ -186,7 +187,7 @@ describe.each(DATABASES)('on %s', (kind) => {
       });
       expect(await runs.finish(claim, end, next, NOW)).toMatchObject({ id, state: 'finished' });
     }
-    expect(await runs.takeDue(['contacts', 'conversations'], NOW + 5, 9)).toHaveLength(2);
+    expect(await new DueListStore(db).takeDue(['contacts', 'conversations'], NOW + 5, 9)).toHaveLength(2);
     await db.destroy();
   });
 });

@@ -20,7 +20,7 @@ const NEXT = { check_due_at: NOW + 1, check_every: 1, check_after: 0, ran_out: 0
 
 describe.each(DATABASES)('on %s', async (kind) => {
   const store = await openTestStore(kind);
-  const { changes, db, runs, instances } = store;
+  const { changes, db, dueLists, runs, instances } = store;
   const both = ['contacts', 'conversations'];
   const runOf = async (claim: TestClaim) => (await store.list(claim)).run ?? expect.unreachable();
 
@@ -221,7 +221,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     await store.write(claim, documentsOf(1), { next: PAGE_2 });
     const other = await store.claimRun({ instanceId: claim.instanceId, resource: 'conversations' });
     const held = await store.hold(claim);
-    expect(await runs.pause(claim, NOW)).toBe(true);
+    expect(await dueLists.pause(claim, NOW)).toBe(true);
     expect(await store.write(claim, ['{"id":"late"}'])).toBeUndefined();
     expect(await store.write(other, documentsOf(1))).toMatchObject({ created: 1 });
     expect(await changes.deliver(held, await store.feed(claim.list), NOW)).toBeUndefined();
@@ -231,26 +231,26 @@ describe.each(DATABASES)('on %s', async (kind) => {
     // The search index keeps up with what is there.
     expect([await hold(claim, false), await lags(claim, false)]).toMatchObject([{ list: claim.list }, true]);
 
-    expect(await runs.resume(claim)).toBe(true);
+    expect(await dueLists.resume(claim)).toBe(true);
     expect([await isDue(claim), await lags(claim)]).toEqual([true, true]);
     expect(await runs.claim(claim, NOW)).toMatchObject({ run: { id: claim.run, cursor: PAGE_2, pages: 1 } });
   });
 
   test('a list is paused and resumed once, even before its first run', async () => {
     const key = { instanceId: await store.addInstance(), resource: 'contacts' };
-    expect([await runs.resume(key), await runs.pause(key, NOW), await runs.pause(key, NOW + 1)]).toEqual([
-      false,
-      true,
-      false,
-    ]);
+    expect([
+      await dueLists.resume(key),
+      await dueLists.pause(key, NOW),
+      await dueLists.pause(key, NOW + 1),
+    ]).toEqual([false, true, false]);
     expect(await store.list(key)).toMatchObject({ paused_at: NOW, run: undefined });
     expect(await isDue(key)).toBe(false);
-    expect([await runs.resume(key), await runs.resume(key)]).toEqual([true, false]);
+    expect([await dueLists.resume(key), await dueLists.resume(key)]).toEqual([true, false]);
     expect(await isDue(key)).toBe(true);
     await store.tokens.disconnect(key.instanceId);
     const nobody = { instanceId: 'ins_nobody', resource: 'contacts' };
     for (const none of [key, nobody]) {
-      expect([await runs.pause(none, NOW), await runs.setInterval(none, 5, INTERVAL_MS)]).toEqual([
+      expect([await dueLists.pause(none, NOW), await dueLists.setInterval(none, 5, INTERVAL_MS)]).toEqual([
         false,
         false,
       ]);
@@ -281,7 +281,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     test('and one of several workers takes it once', async () => {
       const claim = await store.claimRun();
       const take = async (since: number) =>
-        (await Promise.all([1, 2, 3].map(() => runs.takeFailing(since, NOW + 99, 9))))
+        (await Promise.all([1, 2, 3].map(() => dueLists.takeFailing(since, NOW + 99, 9))))
           .flat()
           .filter(({ instanceId }) => instanceId === claim.instanceId);
       await failAt(claim, NOW + 10);

@@ -124,7 +124,7 @@ test('a check that ran out wants a full run, at most once an interval', () => {
 describe.each(DATABASES)('on %s', (kind) => {
   async function open() {
     const store = await openTestStore(kind);
-    const parts = { runs: store.runs, ...INTERVALS };
+    const parts = { dueLists: store.dueLists, ...INTERVALS };
     const due = async (at: number, { resources = CONTACTS } = {}) =>
       (await collect(takeDue({ ...parts, resources, now: () => at }))).flat();
     const prepare = (at: number, given: object = {}) =>
@@ -149,9 +149,9 @@ describe.each(DATABASES)('on %s', (kind) => {
   });
 
   test('a start gives lists their checks, and a shorter interval brings full runs forward', async () => {
-    const { copy, prepare, runs, list } = await open();
+    const { copy, prepare, dueLists, list } = await open();
     const [usual, own] = [await copy([]), await copy([])];
-    await runs.setInterval(own, 44_640, 44_640 * MINUTE_MS);
+    await dueLists.setInterval(own, 44_640, 44_640 * MINUTE_MS);
     await prepare(NOW + 1, { intervalMs: 30 * MINUTE_MS });
     const dates = async (key: typeof usual) => {
       const { full_due_at, check_due_at, due_at }: List = await list(key);

@@ -324,7 +324,7 @@ describe.each(DATABASES)('on %s', async (kind) => {
     for (const played of steps) {
       if (played.step === 'slice') {
         now += played.pauseMs;
-        await collect(takeDue({ runs: store.runs, ...common }));
+        await collect(takeDue({ dueLists: store.dueLists, ...common }));
         await playSlice(played.worker, played);
       } else if (played.step === 'check') await playCheck(played);
       else if (played.step === 'hiding') {
