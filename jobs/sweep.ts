@@ -13,7 +13,7 @@ import type { Queues } from './queues.ts';
 /** Instances that a sweep gives a job for their outbox. */
 const OUTBOXES_SWEPT = 500;
 
-/** What finished writes held goes after this time, in milliseconds. */
+/** The content of finished writes is deleted after this time, in milliseconds. */
 const KEEP_WRITES_MS = 7 * 24 * 60 * 60_000;
 
 /** Pauses between two looks for due lists, and between two for what else is due, in milliseconds. */

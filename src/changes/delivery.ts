@@ -17,7 +17,7 @@ import type { SendCompanyEvent } from './app-events.ts';
 /** After so many dead letters in a row the list waits instead. */
 const MOST_DEAD_IN_ROW = 10;
 
-/** A record that ends the delivery process becomes a dead letter after so many tries, if not after fewer. */
+/** A record that ends the delivery process becomes a dead letter after so many tries at most. */
 const MOST_ENDS = 5;
 
 /** How the errors of such tries begin. */

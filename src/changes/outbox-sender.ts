@@ -28,7 +28,7 @@ const SHORT_WAIT_MS = 1_000;
 /** A company waits this long after an error of its token that names no time, in milliseconds. */
 const TOKEN_PAUSE_MS = 10_000;
 
-/** A write is held as long as permit and request may take, and its result takes to be written. In milliseconds. */
+/** A lease outlasts permit, request and the writing of the result, in milliseconds. */
 const WRITE_RESULT_MS = 10_000;
 const LEASE_MS = PERMIT_LEASE_MS + WRITE_RESULT_MS;
 const RESULT_RETRY_MS = 200;

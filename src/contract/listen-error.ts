@@ -47,7 +47,7 @@ function explain(
   return undefined;
 }
 
-/** Says of a text that is no port, in the words behind a variable's name, what is wrong with it. */
+/** What is wrong with a text that is no port: the end of a sentence that begins with the variable's name. */
 export function portProblem(text: string): string | undefined {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return undefined;
   return /^\w+:\/\//.test(text)

@@ -14,7 +14,7 @@ export function numberText(document: string, id: number): string | undefined {
     });
     return texts.get(root);
   } catch {
-    // With a function it calls itself at every level, and cannot get to the ground of any document.
+    // With a function, JSON.parse recurses: a deep document overflows its stack.
     return Number.isSafeInteger(id) ? String(id) : undefined;
   }
 }

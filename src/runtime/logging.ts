@@ -19,7 +19,7 @@ const MOST_CAUSES = 5;
 /** The UTF-16 units that wait for a stopped reader; the log loses later lines. */
 const LONGEST_BACKLOG = 4 * 1024 * 1024;
 
-/** Until an output that takes no more for now is asked again. */
+/** How long a full output rests before the next try, in milliseconds. */
 const BUSY_MS = 100;
 
 /** Errors of JavaScript itself. */

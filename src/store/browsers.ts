@@ -9,7 +9,7 @@ export const SESSION_LIFETIME_MS = 30 * 24 * 60 * 60_000;
 /** An install can be finished within ten minutes, in milliseconds. */
 export const INSTALL_LIFETIME_MS = 10 * 60_000;
 
-/** The row and its cookie stay for an hour, in milliseconds: a browser that missed an answer comes back by them. */
+/** The row and its cookie stay for an hour, in milliseconds: with them a browser that missed an answer comes back. */
 export const INSTALL_KEPT_MS = 60 * 60_000;
 
 /** Hashes a secret of a browser: a state, a nonce, a session id. The database holds hashes alone. */

@@ -365,7 +365,7 @@ export class OutboxStore extends Store {
     });
   }
 
-  /** Forgets what writes held that ended up to a moment, in milliseconds since 1970. */
+  /** Deletes the content of writes that ended up to a moment, in milliseconds since 1970. */
   async forget(until: number, signal?: AbortSignal): Promise<void> {
     for (let count = PORTION; count === PORTION && !signal?.aborted; ) {
       count = await this.db.transact(async (tx) => {

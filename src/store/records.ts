@@ -48,7 +48,7 @@ interface RecordPage {
   isShortened: boolean;
 }
 
-/** How true the copy of a list is. Null: not yet. */
+/** How current the copy of a list is. Null: not yet. */
 export interface Freshness {
   fullAt: number | null;
   checkedAt: number | null;

@@ -114,7 +114,7 @@ const SPANS = [
   [1, 'minute'],
 ] as const;
 
-/** How true a list's copy is, for pages of its records. @param hasRecords whether it holds any */
+/** How current a list's copy is, for pages of its records. @param hasRecords whether it holds any */
 export function freshnessView({ fullAt, checkedAt }: Freshness, hasRecords: boolean, now: number) {
   const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
   return {
@@ -125,7 +125,7 @@ export function freshnessView({ fullAt, checkedAt }: Freshness, hasRecords: bool
   };
 }
 
-/** How true the copy of a company is: as its oldest list. */
+/** How current the copy of a company is: as current as its oldest list. */
 export function companyFreshness({ resources, has_copy, next_sync_at }: InstanceStatus, now: number) {
   const lists = Object.values(resources);
   const oldest = (of: (list: ListStatusJson) => string | null) => {
