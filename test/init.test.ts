@@ -21,7 +21,7 @@ const TOP = [
 ];
 const FILES = ['biome.json', 'package-lock.json', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
 const DEPLOYMENT = ['Dockerfile', 'Procfile', 'compose.yaml'];
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const PAGES = ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
 
 let dir = '';
 const read = (path: string) => readFileSync(join(dir, path), 'utf8');
