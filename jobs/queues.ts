@@ -29,7 +29,7 @@ const REMOVED = { removeOnComplete: true, removeOnFail: true } as const;
 const FORGOTTEN_MS = 5 * 60_000;
 
 /** What a worker process says of itself. Moments are milliseconds since 1970. */
-export interface Heartbeat {
+interface Heartbeat {
   version: string;
   startedAt: number;
   at: number;

@@ -45,7 +45,7 @@ const ERROR_PAUSE_MS = 2_000;
 /** Between two heartbeats of a worker process, in milliseconds. */
 const HEARTBEAT_MS = 5_000;
 
-export interface WorkerParts extends SweepParts {
+interface WorkerParts extends SweepParts {
   redis: Redis;
   process: { processId: string; version: string };
   deliveries: Deliveries;

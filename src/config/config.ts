@@ -17,7 +17,7 @@ import {
 } from './variables.ts';
 
 /** The directory of development's own files, from the current directory. */
-export const DEFAULT_DATA_DIR = '.data';
+const DEFAULT_DATA_DIR = '.data';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;

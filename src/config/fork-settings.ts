@@ -6,7 +6,7 @@ import { type ConfigProblem, IN_QUOTES, VARIABLES } from './variables.ts';
 const FILE = 'src/integration/settings.ts';
 
 /** The fork's settings. With a problem, they are empty. */
-export interface ForkSettings {
+interface ForkSettings {
   settings: Settings;
   /** Of its variables. */
   names: string[];

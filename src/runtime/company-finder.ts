@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface CompanyFacts {
+interface CompanyFacts {
   company: string;
   /** The path of its page: a worker does not know where browsers reach the app. */
   page: string;

@@ -67,7 +67,7 @@ export interface Outcome {
 }
 
 /** What a request waits for: the limit, a guard, or a wait that the service asked for. */
-export type WaitReason = 'limit' | 'guard' | 'blocked';
+type WaitReason = 'limit' | 'guard' | 'blocked';
 
 /** A permit, or how long to wait before the next try. */
 export type Admission = { permit: Permit } | { permit: undefined; waitMs: number; why: WaitReason };

@@ -10,7 +10,7 @@ import type { HttpAnswer } from './http.ts';
  * - `reauthorize`: an administrator installs the app again
  * - `give_up`: another try fails, too
  */
-export type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
+type Remedy = 'wait' | 'refresh' | 'reauthorize' | 'give_up';
 
 /** The kinds of failure, each with its usual remedy. */
 const REMEDIES = {
@@ -26,7 +26,7 @@ const REMEDIES = {
   reauthorize: 'reauthorize',
 } as const satisfies Record<string, Remedy>;
 
-export type ServiceErrorKind = keyof typeof REMEDIES;
+type ServiceErrorKind = keyof typeof REMEDIES;
 
 /** Facts that a failure carries beside its message. */
 export interface ServiceErrorFacts extends ErrorOptions {

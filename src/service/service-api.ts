@@ -9,7 +9,7 @@ import type { Headers, HttpAnswer, HttpClient, HttpRequest } from './http.ts';
 import type { AllowedOrigins, PageAddress } from './next-url.ts';
 import { type ListPage, readJson, readListPage } from './page.ts';
 
-export interface ServiceApiParts {
+interface ServiceApiParts {
   /** `{base_url}`, without a slash at its end. */
   apiUrl: string;
   http: HttpClient;

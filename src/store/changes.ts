@@ -4,7 +4,7 @@ import { lockList, nextSeq } from './lists.ts';
 import type { ListKey, RunError } from './runs.ts';
 import type { ConsumerTable, DeadLetterTable, RecordTable, Schema } from './schema.ts';
 
-export type Consumer = Selectable<ConsumerTable>;
+type Consumer = Selectable<ConsumerTable>;
 
 /** The readers of change feeds, by their names in the database: the fork's handler, and the search index. */
 export const HANDLER_CONSUMER = 'handler';

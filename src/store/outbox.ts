@@ -30,7 +30,7 @@ export type WriteOutcome =
     };
 
 /** Writes of an instance by state, and how many the last disconnect discarded. */
-export type WriteCounts = Record<Exclude<WriteState, 'done'>, number>;
+type WriteCounts = Record<Exclude<WriteState, 'done'>, number>;
 
 /** What a sender saw when it looked for writes: the database's time, and how often it was woken before. */
 interface Seen {

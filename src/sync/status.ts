@@ -342,7 +342,7 @@ function errorText(run: Run | undefined): string | null {
 }
 
 /** The tokens' dates, and how many new refresh tokens and access tokens there were so far. */
-export function tokenStatus(token: TokenRow | undefined) {
+function tokenStatus(token: TokenRow | undefined) {
   return {
     access_expires_at: iso(token?.access_expires_at),
     refresh_issued_at: iso(token?.refresh_issued_at),
@@ -355,7 +355,7 @@ export function tokenStatus(token: TokenRow | undefined) {
   };
 }
 
-export function budgetStatus(state: BudgetState | undefined) {
+function budgetStatus(state: BudgetState | undefined) {
   return {
     limit: state?.limit ?? null,
     remaining: state?.remaining ?? null,

@@ -216,7 +216,7 @@ export const ACTIONS = {
   },
 } as const satisfies Record<string, Action>;
 
-export type ActionName = keyof typeof ACTIONS;
+type ActionName = keyof typeof ACTIONS;
 
 /** What a page says after an action, by `done` and `list` in its address. */
 export function doneMessage(

@@ -6,7 +6,7 @@ import type { AppInfo, Site } from './web-dependencies.ts';
 
 export const VIEWS_DIRECTORY = fileURLToPath(new URL('../../views', import.meta.url));
 
-export interface PageFacts extends AppInfo {
+interface PageFacts extends AppInfo {
   /** Absolute: the cookie must belong to the host that the service sends the browser back to. */
   installUrl: string;
   isSandbox: boolean;

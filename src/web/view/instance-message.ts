@@ -8,7 +8,7 @@ import { paceText } from './pace.ts';
 export type Tone = 'good' | 'busy' | 'wait' | 'warn' | 'bad' | 'off';
 
 /** The state of an instance: a label, what happened, and what to do or what happens next. */
-export interface InstanceMessage {
+interface InstanceMessage {
   tone: Tone;
   label: string;
   headline: Sentence;

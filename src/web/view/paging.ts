@@ -5,7 +5,7 @@ const MAX_SEARCH_LENGTH = 200;
 /** Keeps the offset a safe integer. */
 const MAX_PAGE = 1_000_000;
 
-export interface ListQuery {
+interface ListQuery {
   search: string;
   /** From 1. */
   page: number;

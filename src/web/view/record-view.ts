@@ -16,7 +16,7 @@ const ISO_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 /** Finds the title of a record by its resource's name and its id. */
 export type NameOf = (resource: string, id: string) => string | undefined;
 
-export interface Cell {
+interface Cell {
   title: string;
   text: string;
   /** ISO 8601, where the value is a date. */
