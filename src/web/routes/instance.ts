@@ -44,7 +44,7 @@ export function instanceRoutes(deps: WebDependencies, { renderPage, site, now }:
       if (list === undefined) return [];
       const actions = possibleActions(status, resource.name);
       const shown = listView(resource, list, status, site, now());
-      return [{ ...shown, actions, handler: handlerView(resource, list, now()) }];
+      return [{ ...shown, actions, handler: handlerView(list, now()) }];
     });
   }
 

@@ -200,13 +200,11 @@ function deliveredText({ pending, dead_letters }: NonNullable<ListStatusJson['ha
  *
  * @param now milliseconds since 1970, local clock
  */
-export function handlerView({ name, title }: WebResource, list: ListStatusJson, now: number) {
+export function handlerView(list: ListStatusJson, now: number) {
   const { handler } = list;
   if (handler === null) return undefined;
   const reason = handler.pending > 0 ? handler.last_error : null;
   return {
-    name,
-    title,
     progress: deliveredText(handler),
     error:
       reason === null

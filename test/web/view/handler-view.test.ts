@@ -17,11 +17,11 @@ it.each([
     null,
   ],
 ])('the handler’s progress is told to a developer: %j', (handler, progress, next) => {
-  const shown = handlerView({ name: 'contacts', title: 'Contacts' }, listStatus({ handler }), NOW);
+  const shown = handlerView(listStatus({ handler }), NOW);
   expect([shown?.progress, shown?.error?.moment?.text ?? null]).toEqual([progress, next]);
   expect(shown?.reason).toBe(next === null ? null : 'ECONNREFUSED');
 });
 
 it('there is nothing to tell without a handler', () => {
-  expect(handlerView({ name: 'contacts', title: 'Contacts' }, listStatus(), NOW)).toBeUndefined();
+  expect(handlerView(listStatus(), NOW)).toBeUndefined();
 });
