@@ -17,6 +17,8 @@ const ENTRIES = {
 /** Vitest itself is no CommonJS. */
 const COMMON = Object.values(ENTRIES).filter((name) => name !== 'vitest');
 const COMMAND = 'main';
+/** Its name in every fork, as docs/sandbox.md has it. */
+const NAME = 'partner-app';
 const NODE_MAJOR = 22;
 /** Stands before all code: older versions of Node lack what it calls. */
 const CHECK = `if (Number.parseInt(process.versions.node) < ${NODE_MAJOR}) {
@@ -84,7 +86,7 @@ function declareTypes() {
 }
 
 function describePackage() {
-  const { name, version, license } = JSON.parse(read('package.json'));
+  const { version, license } = JSON.parse(read('package.json'));
   const paths = Object.entries(ENTRIES).map(([path, entry]) => [
     `./${path}`,
     {
@@ -96,7 +98,7 @@ function describePackage() {
     },
   ]);
   const manifest = {
-    ...{ name, version, license, type: 'module', engines: { node: `>=${NODE_MAJOR}` } },
+    ...{ name: NAME, version, license, type: 'module', engines: { node: `>=${NODE_MAJOR}` } },
     description: 'A customer-messaging service in one process, to test its clients with.',
     exports: Object.fromEntries(paths),
     bin: { 'partner-sandbox': 'lib/command.js' },

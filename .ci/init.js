@@ -1,13 +1,14 @@
-// Makes a fresh fork your own: `npm run init -- --name "Acme Sync" [--support MAIL] [--without bench]`.
+// Makes a fork your own: `npm run init -- --name "Acme Sync"`. It may run again. See docs/upgrade.md.
 import { execFileSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const USAGE = 'npm run init -- --name "Acme Sync" [--support help@acme.example] [--without bench]';
+const USAGE =
+  'npm run init -- --name "Acme Sync" [--description TEXT] [--support help@acme.example] [--holder "Acme Ltd"] [--from URL]';
 const INFO = 'src/integration/app-info.ts';
-/** What only the project that you forked needs. */
-const NOT_YOURS = ['CHANGELOG.md', 'test/sizes.test.ts', 'test/init.test.ts', '.ci/init.js'];
+/** Of the formatter. */
+const LINE_WIDTH = 110;
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 
@@ -18,32 +19,36 @@ function refuse(why) {
 
 function readArguments() {
   try {
-    const text = { type: 'string' };
-    const { values } = parseArgs({
-      options: { name: text, support: text, without: text, help: { type: 'boolean' } },
-    });
-    return values;
+    const names = ['name', 'description', 'support', 'holder', 'from'];
+    const options = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
+    return parseArgs({ options: { ...options, help: { type: 'boolean' } } }).values;
   } catch (error) {
     return refuse(error.message);
   }
 }
 
+/** @returns what git prints, or undefined if it fails, as without a repository */
+function ask(...args) {
+  try {
+    return execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+const changed = [];
 function edit(path, change) {
   const before = readFileSync(path, 'utf8');
   const after = change(before);
-  if (after !== before) writeFileSync(path, after);
+  if (after === before) return;
+  writeFileSync(path, after);
+  changed.push(path);
 }
 
 /** As the formatter writes it: with double quotes only where that saves an escape. */
 const quoted = (text) => (text.includes("'") ? JSON.stringify(text) : `'${text.replaceAll('\\', '\\\\')}'`);
-const withoutLines = (text, pattern) =>
-  text
-    .split('\n')
-    .filter((line) => !pattern.test(line))
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n');
 
-const { name = '', support, without, help } = readArguments();
+const { name = '', description, support, holder = name, from, help } = readArguments();
 if (help) {
   process.stdout.write(`${USAGE}\n`);
   process.exit();
@@ -52,48 +57,54 @@ const slug = name
   .toLowerCase()
   .replace(/[^a-z0-9]+/g, '-')
   .replace(/^-|-$/g, '');
-if (slug === '' || name.length > 60 || /[\n\r<>]/.test(name)) {
+const isText = (text = '') => text.length <= 200 && !/[\n\r<>]/.test(text);
+if (slug === '' || name.length > 60 || !isText(name)) {
   refuse('--name must be the name of your app: at most 60 characters, with a letter or a digit of a to z.');
 }
+if (![description, holder].every(isText)) refuse('--description and --holder must be a line of text.');
 if (support !== undefined && !/^\S+@\S+\.\S+$|^https?:\/\/\S+$/.test(support)) {
   refuse('--support must be a mail address or the address of a page.');
 }
-if (without !== undefined && without !== 'bench') refuse('--without knows one thing to leave out: bench.');
-if (existsSync('.git') && execFileSync('git', ['status', '--porcelain'], { encoding: 'utf8' }) !== '') {
+if (ask('status', '--porcelain')) {
   refuse('Your working tree has changes: commit them first, so that you can go back.');
 }
 
-edit(INFO, (text) => {
-  const named = text.replace(/name: '.*'/, () => `name: ${quoted(name)}`);
-  return support === undefined ? named : named.replace(/support: '.*'/, () => `support: ${quoted(support)}`);
-});
+for (const [key, value] of Object.entries({ name, description, support })) {
+  if (value === undefined) continue;
+  const line = `  ${key}: ${quoted(value)},`;
+  const member = line.length > LINE_WIDTH ? line.replace(': ', ':\n    ') : line;
+  edit(INFO, (text) => text.replace(new RegExp(`^  ${key}:\\s+['"].*['"],$`, 'm'), () => member));
+}
+let template;
 for (const file of ['package.json', 'package-lock.json']) {
   edit(file, (text) => {
     const content = JSON.parse(text);
     content.name = slug;
     if (content.packages) content.packages[''].name = slug;
-    const gone = without === 'bench' ? /^(init|bench)/ : /^init/;
-    for (const script of Object.keys(content.scripts ?? {}))
-      if (gone.test(script)) delete content.scripts[script];
+    else {
+      if (description !== undefined) content.description = description;
+      const remote = ask('remote', 'get-url', 'upstream') ?? ask('remote', 'get-url', 'origin');
+      const { url = remote?.replace(/^(https?:\/\/)[^/@]*@/, '$1'), ...made } = content.template ?? {
+        version: content.version,
+        commit: ask('rev-parse', 'HEAD'),
+      };
+      template = { url: from ?? url, ...made };
+      content.template = template;
+    }
     return `${JSON.stringify(content, null, 2)}\n`;
   });
 }
-const removed = without === 'bench' ? [...NOT_YOURS, 'test/bench', 'docs/performance.md'] : NOT_YOURS;
-for (const path of removed) rmSync(path, { recursive: true, force: true });
-const gone =
-  without === 'bench' ? /npm run (init|bench)|performance\.md|sizes\.test/ : /npm run init|sizes\.test/;
-for (const page of globSync(['*.md', 'docs/*.md', 'compose.yaml'])) {
-  edit(page, (text) =>
-    withoutLines(text, gone)
-      .replace(/(?<![-\w])partner-app\b/g, slug)
-      .replace(/^# Partner app$/m, () => `# ${name}`),
-  );
-}
-edit('test/sandbox/package.test.ts', (text) => text.replaceAll('partner-app', slug));
+edit('LICENSE', (text) => {
+  const [notice = '', ...yours] = text.match(/^Copyright .*\n/gm) ?? [];
+  const kept = yours.reduce((rest, line) => rest.replace(line, ''), text);
+  return kept.replace(notice, () => `${notice}Copyright (c) ${new Date().getFullYear()} ${holder}\n`);
+});
 
-process.stdout.write(`This is ${name} now (package ${slug}).
-Removed: ${removed.join(', ')}.
+const { url = 'an address that is not known: run init again with --from URL', version } = template;
+process.stdout.write(`This is ${name} (package ${slug}), made from version ${version} of the template.
+Changed: ${[...new Set(changed)].join(', ') || 'nothing'}.
+Later versions come from ${url}.
 
-Next: ${support === undefined ? `set support and colour in ${INFO}` : `set the colour in ${INFO}`}, put your logo into views/assets/icon.svg,
-and rewrite the first lines of README.md. Then run npm run check and npm run test:quick, and commit.
+Next: set ${support === undefined ? 'support and colour' : 'the colour'} in ${INFO}. Your logo, pages and README go where docs/upgrade.md says.
+Then run npm run check and npm run test:quick, and commit.
 `);

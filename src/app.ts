@@ -49,6 +49,8 @@ export interface Fork {
   hasSearch?: boolean;
   resources: readonly Resource[];
   appInfo: AppInfo;
+  /** The folder of pages and assets that win over the app's. */
+  ownViews?: string;
 }
 
 /**
@@ -74,6 +76,7 @@ export async function createApp(
     hasSearch = true,
     resources,
     appInfo,
+    ownViews,
   }: Fork,
   options: {
     facts?: ProcessFacts;
@@ -96,7 +99,8 @@ export async function createApp(
     },
     facts.version,
   );
-  const core = await openCore(config, redisUrl, logger, { events, counts: metrics, companies });
+  const { name: appName } = appInfo;
+  const core = await openCore(config, redisUrl, logger, { events, counts: metrics, companies, appName });
   const { db, stores, installation, redis, budget, clock, api, oauth, tokens, cipher, onEvent } = core;
   // BullMQ adds a prefix itself.
   const queueRedis = createRedis(redisUrl, 'general', logger);
@@ -185,6 +189,7 @@ export async function createApp(
             sessionSecret: config.sessionSecret,
             production: config.production,
             appInfo,
+            ownViews,
             isSandbox: config.service.isSandbox,
             ...(config.service.isSandbox ? { sandboxUrl: new URL(config.service.apiUrl).origin } : {}),
             redis,
@@ -228,7 +233,7 @@ export async function createApp(
           ? deliveriesHere(stores.changes, core.consumers(handler, settings), { logger, retryMs, onEvent })
           : new DeliveryProcess({
               entry: new URL('./deliver.ts', import.meta.url),
-              start: { config, redisUrl, hasHandler },
+              start: { config, redisUrl, hasHandler, appName },
               memoryMb: config.handlerMemoryMb,
               timeoutMs: config.handlerTimeoutMs,
               changes: stores.changes,

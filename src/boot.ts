@@ -28,7 +28,7 @@ export interface Boot {
 }
 
 /** The fork's parts. The event handler is imported once the configuration is read. */
-interface OwnModules extends Pick<Fork, 'resources' | 'appInfo' | 'hasSearch'> {
+interface OwnModules extends Pick<Fork, 'resources' | 'appInfo' | 'ownViews' | 'hasSearch'> {
   events: () => Promise<unknown>;
 }
 

@@ -40,6 +40,14 @@ interface CoreOptions {
   statementsMs?: number;
   /** Names companies in the log from now on. */
   companies?: CompanyFinder | undefined;
+  /** Of src/integration/app-info.ts: services and PostgreSQL see it, in letters that all of them take. */
+  appName: string;
+}
+
+/** PostgreSQL lists its connections by this name, unless the URL has one. */
+function withName(url: string, name: string): string {
+  if (isFileUrl(url) || url.includes('application_name=')) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}application_name=${name}`;
 }
 
 /**
@@ -53,11 +61,16 @@ export async function openCore(
   config: Config,
   redisUrl: string,
   logger: Logger,
-  { events, counts, statementsMs, companies }: CoreOptions,
+  { events, counts, statementsMs, companies, appName }: CoreOptions,
 ) {
   const cipher = new TokenCipher(config.tokenKeys);
   const onError = (err: Error) => logger.warn({ err }, 'a connection to the database broke');
-  const { databaseUrl } = config;
+  const name =
+    appName
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '') || 'partner-app';
+  const databaseUrl = withName(config.databaseUrl, name);
   const options = { migrates: !config.production, statementsMs, onError };
   const db = await openDatabase(databaseUrl, options).catch((error) => {
     const isOfDevelopment = !config.production && config.databaseUrl.startsWith(`file:${config.dataDir}/`);
@@ -91,7 +104,8 @@ export async function openCore(
       throw error;
     });
   const redis = createRedis(redisUrl, 'general', logger, { keyPrefix: `${installation}:` });
-  const http = new HttpClient(config.outbound);
+  const outbound = { ...config.outbound, userAgent: name };
+  const http = new HttpClient(outbound);
   const clock = new ServiceClock();
   const budget = new RateBudget(redis);
   const callBudget = new RateBudget(redis, { leftToSync: LEFT_TO_SYNC });
@@ -100,7 +114,7 @@ export async function openCore(
   const api = new ServiceApi({ apiUrl, http, clock, budget, origins, onOutcome: counts.onServiceOutcome });
   const redirectUri = config.publicUrl + CALLBACK_PATH;
   const pace = createTokenPace(redis);
-  const oauth = new OAuthClient({ ...config.service, redirectUri, clock, outbound: config.outbound, pace });
+  const oauth = new OAuthClient({ ...config.service, redirectUri, clock, outbound, pace });
   const tokens = new Tokens({
     oauth,
     store: stores.tokens,

@@ -27,6 +27,8 @@ interface DeliveryStart {
   redisUrl: string;
   /** Without it the modules of handler and settings are not loaded. */
   hasHandler: boolean;
+  /** As openCore takes it. */
+  appName: string;
 }
 
 /** Memory beyond the heap before the process counts as full: a third of the heap, or this many megabytes. */
@@ -70,7 +72,7 @@ process.on('message', (message: ToDeliveryProcess) => {
   underWay.add(work);
 });
 send({ type: 'loaded' });
-const { config, redisUrl, hasHandler } = await started.promise;
+const { config, redisUrl, hasHandler, appName } = await started.promise;
 
 const mostMb = Math.max((config.handlerMemoryMb * 4) / 3, config.handlerMemoryMb + MORE_MEMORY_MB);
 const watched: WatchedProcess = {
@@ -110,9 +112,13 @@ const counts = { onServiceOutcome: count('onServiceOutcome'), onTokenRefresh: co
 const loading = hasHandler ? loadHandler(() => import('./integration/handler.ts')) : undefined;
 const handler = await loading?.catch(failed);
 const statementsMs = Math.max(config.handlerTimeoutMs, LEAST_STATEMENT_MS);
-const core = await openCore(config, redisUrl, logger, { events, counts, statementsMs, companies }).catch(
-  failed,
-);
+const core = await openCore(config, redisUrl, logger, {
+  events,
+  counts,
+  statementsMs,
+  companies,
+  appName,
+}).catch(failed);
 close = core.close;
 const onTransaction = (isUnderWay: boolean) => {
   // In seconds, which fit into 32 bits.

@@ -5,6 +5,7 @@ import { listenError } from './contract/listen-error.ts';
 import { CALLBACK_PATH } from './contract/routes.ts';
 import { APP_INFO } from './integration/app-info.ts';
 import { RESOURCES } from './integration/resources.ts';
+import { OWN_VIEWS } from './own-views.ts';
 import { createSandbox, type Sandbox } from './sandbox/sandbox.ts';
 import { takePort } from './web/listen.ts';
 
@@ -19,6 +20,7 @@ await boot({ kind: 'start', settings }, async ({ config, shutdown, openApp }) =>
     events: () => import('./integration/events.ts'),
     resources: RESOURCES,
     appInfo: APP_INFO,
+    ownViews: OWN_VIEWS,
   });
   await app.startWeb(web);
   shutdown.add('web', () => web.close());

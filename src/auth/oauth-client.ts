@@ -76,7 +76,7 @@ interface OAuthClientOptions {
   /** The callback's address; the same in both requests (Endpoints, "Token request"). */
   redirectUri: string;
   clock: ServiceClock;
-  outbound?: { usesProxy: boolean; checksCertificates: boolean };
+  outbound?: { usesProxy: boolean; checksCertificates: boolean; userAgent?: string };
   /** Waits until all processes together may send another token request. */
   pace?: () => Promise<unknown>;
 }

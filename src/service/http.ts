@@ -55,15 +55,18 @@ interface HttpOptions {
   /** Whether to use the proxy of HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
   usesProxy?: boolean;
   checksCertificates?: boolean;
+  userAgent?: string;
 }
 
 /** Sends requests, limited in time and size. It follows no redirect, because the token would go along. */
 export class HttpClient {
   readonly #agent: Dispatcher;
   readonly #timeoutMs: number;
+  readonly #userAgent: string;
 
-  constructor({ timeoutMs = REQUEST_TIMEOUT_MS, ...options }: HttpOptions = {}) {
+  constructor({ timeoutMs = REQUEST_TIMEOUT_MS, userAgent = 'partner-app', ...options }: HttpOptions = {}) {
     this.#timeoutMs = timeoutMs;
+    this.#userAgent = userAgent;
     this.#agent = createAgent(options);
   }
 
@@ -82,7 +85,7 @@ export class HttpClient {
         headers: {
           accept: 'application/json',
           'accept-encoding': 'identity',
-          'user-agent': 'partner-app',
+          'user-agent': this.#userAgent,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },

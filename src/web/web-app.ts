@@ -29,8 +29,9 @@ export function createWebApp(deps: WebDependencies): Express {
   const now = deps.now ?? Date.now;
   const https = deps.publicUrl.startsWith('https:');
   const installUrl = `${deps.publicUrl}/install`;
-  const { appInfo, isSandbox, sandboxUrl = null } = deps;
-  const renderPage = pageRenderer({ ...appInfo, installUrl, isSandbox, sandboxUrl }, deps.production, now);
+  const { appInfo, ownViews, isSandbox, sandboxUrl = null, production: cache } = deps;
+  const facts = { ...appInfo, installUrl, isSandbox, sandboxUrl };
+  const renderPage = pageRenderer(facts, ownViews, { cache, now });
   const site: Site = { resources: deps.resources, name: appInfo.name, support: appInfo.support };
   const pages = { renderPage, site, now };
   const cookies = new BrowserCookies(deps.browsers, deps.sessionSecret, https);
@@ -53,7 +54,8 @@ export function createWebApp(deps: WebDependencies): Express {
   app.use('/assets/brand.css', (_req, res) => {
     res.type('css').send(`:root { --brand: ${appInfo.colour}; }\n`);
   });
-  for (const directory of [join(VIEWS_DIRECTORY, 'assets'), IDIOMORPH]) {
+  const views = [...(ownViews === undefined ? [] : [ownViews]), VIEWS_DIRECTORY];
+  for (const directory of [...views.map((folder) => join(folder, 'assets')), IDIOMORPH]) {
     app.use('/assets', express.static(directory, { index: false, redirect: false }));
   }
   const { operations } = deps;

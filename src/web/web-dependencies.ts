@@ -60,6 +60,8 @@ export interface WebDependencies {
   /** Keeps compiled pages in memory. */
   production: boolean;
   appInfo: AppInfo;
+  /** The folder of the fork's own pages and assets. */
+  ownViews?: string | undefined;
   isSandbox: boolean;
   /** The sandbox's front page, for a link. */
   sandboxUrl?: string;
