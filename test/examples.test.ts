@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { EXAMPLES, type Example, PAGES } from './support/doc-examples.ts';
 import { tempDir } from './support/temp-dir.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -16,22 +17,8 @@ const PARTS = [
   'biome.json',
   'vitest.config.ts',
 ];
-const PAGES = ['README.md', 'docs/handler.md', 'docs/resources.md'];
 const HANDLER = 'src/integration/handler.ts';
 
-/** A file of a fork, as a page shows it. */
-interface Example {
-  page: string;
-  path: string;
-  code: string;
-}
-
-const EXAMPLES = PAGES.flatMap((page) => {
-  const blocks = readFileSync(join(ROOT, page), 'utf8').matchAll(
-    /^```ts\n\/\/ ((?:src|test)\/integration\/\S+)\n([\s\S]*?)^```$/gm,
-  );
-  return [...blocks].map(([, path = '', code = '']): Example => ({ page, path, code }));
-});
 const HANDLERS = EXAMPLES.filter(({ path }) => path === HANDLER);
 
 /** Tests of handlers that the pages show without a test of their own, by a part of the handler's code. */
@@ -79,8 +66,8 @@ describe('a fork with the examples of README and docs', () => {
     expect(new Set(EXAMPLES.map(({ page }) => page)).size).toBe(PAGES.length);
     const files = new Set(EXAMPLES.map(({ path }) => basename(path)));
     expect([...files].sort()).toEqual([
-      ...['0001-messages.ts', 'events.ts', 'handler.test.ts', 'handler.ts', 'resources.ts', 'schema.ts'],
-      'settings.ts',
+      ...['0001-messages.ts', 'events.ts', 'handler.test.ts', 'handler.ts', 'landing.eta', 'resources.ts'],
+      ...['schema.ts', 'settings.ts'],
     ]);
     expect(HANDLERS.length).toBeGreaterThanOrEqual(4);
   });
