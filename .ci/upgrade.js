@@ -205,7 +205,7 @@ function findFailure() {
   git(['add', ...MANIFESTS]);
   if (!isInstalled) return 'npm ci';
   if (!npm('run', 'check')) return 'npm run check';
-  return npm('run', 'test:quick') ? undefined : 'npm run test:quick';
+  return npm('run', 'test:quick', '--', '--reporter=dot') ? undefined : 'npm run test:quick';
 }
 
 function upgrade() {

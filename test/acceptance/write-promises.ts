@@ -1,8 +1,10 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
 
 /** Where the generated page stands. */
-export const PAGE = join(import.meta.dirname, '../../docs/promises.md');
+export const PAGE = join(ROOT, 'docs/promises.md');
 
 const INTRO = `# Promises
 
@@ -18,7 +20,7 @@ const SECTIONS: [string, number, number][] = [
   ['Web', 22, 25],
   ['Sync', 26, 33],
   ['Handler', 34, 38],
-  ['Operation', 39, 44],
+  ['Operation', 39, 45],
 ];
 
 /** Reads the promise of a test file: the title of its outermost `describe`. */
@@ -29,12 +31,13 @@ function readPromise(path: string): { number: number; row: string } {
   if (number === '' || !file.startsWith(`${number.padStart(2, '0')}-`))
     throw new Error(`${file}: no promise`);
   const text = sentence.replace(/\\(.)/g, '$1');
-  return { number: Number(number), row: `| ${number} | ${text} | [test](../test/acceptance/${file}) |\n` };
+  const address = `../${relative(ROOT, path).replaceAll('\\', '/')}`;
+  return { number: Number(number), row: `| ${number} | ${text} | [test](${address}) |\n` };
 }
 
 /** Writes the page anew, but for its hand-written end. */
 export function promisesPage(page: string): string {
-  const promises = globSync(join(import.meta.dirname, '[0-9][0-9]-*.test.ts'))
+  const promises = globSync(join(ROOT, 'test/{acceptance,upgrade}/[0-9][0-9]-*.test.ts'))
     .map(readPromise)
     .sort((one, other) => one.number - other.number);
   const sections = SECTIONS.map(([title, first, last]) => {

@@ -12,7 +12,7 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { PageStore } from '../../src/store/pages.ts';
 import { RunStore } from '../../src/store/runs.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { OLD_ROWS, PAGE_2 } from './rows.ts';
+import { OLD_ROWS, PAGE_2, rowsOf } from './rows.ts';
 import { DATABASES, NOW, newDatabaseUrl, pageOf } from './test-store.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -70,12 +70,9 @@ describe.each(DATABASES)('on %s', (kind) => {
       ['0001-remarks'],
       true,
     ]);
+    const first = await done(url);
     await openWith(copyApp({ '0001-remarks': REMARKS }, true), url);
-    const later = [
-      ...['0001-initial', '0002-checks', '0003-delivery-process', '0004-outbox', '0005-many-companies'],
-      ...['0006-erased-stay-away', '0007-days', '0008-since', '9000-later'],
-    ];
-    expect(await done(url)).toEqual(later);
+    expect(await done(url)).toEqual([...first, '9000-later']);
     await expect(openDatabase(url)).rejects.toThrow('newer version of this app (9000-later)');
   });
 
@@ -89,16 +86,6 @@ describe.each(DATABASES)('on %s', (kind) => {
     ]);
     await (await openDatabase(url)).destroy();
   });
-
-  /** All rows of all tables, without those of the search index and of the migrations. */
-  async function rowsOf(db: Database): Promise<Record<string, object[]>> {
-    const rows: Record<string, object[]> = {};
-    for (const { name } of await db.introspection.getTables()) {
-      if (/^(search|kysely)/.test(name)) continue;
-      rows[name] = (await sql<object>`select * from ${sql.table(name)}`.execute(db)).rows;
-    }
-    return rows;
-  }
 
   test('a database of the first schema loses nothing, and its lists go on', async () => {
     const url = await newDatabaseUrl(kind);

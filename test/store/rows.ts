@@ -1,3 +1,6 @@
+import { sql } from 'kysely';
+import type { Database } from '../../src/store/database.ts';
+
 export const PAGE_2 = 'https://x.example/contacts?page_token=2';
 
 /** Rows for every table of 0001-initial. Lists and runs get ids from 1. */
@@ -40,3 +43,13 @@ insert into outbox (instance_id, key_hash, request_hash, operation, is_repeatabl
   ('ins_a', 'k', 'r', 'replyToConversation', 0, 'pending', 9);
 insert into tombstones values ('h');
 insert into days values (1, 20000, 1, 0, 2, 3, 4, 0)`;
+
+/** All rows of all tables, without those of the search index and of the migrations. */
+export async function rowsOf(db: Database): Promise<Record<string, object[]>> {
+  const rows: Record<string, object[]> = {};
+  for (const { name } of await db.introspection.getTables()) {
+    if (/^(search|kysely|fork_migration)/.test(name)) continue;
+    rows[name] = (await sql<object>`select * from ${sql.table(name)}`.execute(db)).rows;
+  }
+  return rows;
+}
