@@ -45,8 +45,11 @@ function edit(path, change) {
   changed.push(path);
 }
 
-/** As the formatter writes it: with double quotes only where that saves an escape. */
-const quoted = (text) => (text.includes("'") ? JSON.stringify(text) : `'${text.replaceAll('\\', '\\\\')}'`);
+/** As the formatter writes it: with the quotes that need fewer escapes. */
+function quoted(text) {
+  const quote = text.split("'").length > text.split('"').length ? '"' : "'";
+  return quote + text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`) + quote;
+}
 
 const { name = '', description, support, holder = name, from, help } = readArguments();
 if (help) {

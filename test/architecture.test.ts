@@ -36,7 +36,7 @@ const FOR_ALL = 'src/runtime/redaction.ts';
 
 /** Puts the app together; it may import what it likes, but the sandbox only where it is named below. */
 const WIRING =
-  /^src\/(app|boot|core|fork|start|web|worker|deliver|check-handler|demo|sandbox-install|cli)\.ts$|^src\/demo\//;
+  /^src\/(app|boot|core|fork|own-views|start|web|worker|deliver|check-handler|demo|sandbox-install|cli)\.ts$|^src\/demo\//;
 
 /** Hands the fork's parts over. The tests of the fork's handler need them, too. */
 const ENTRY_POINT =

@@ -1,39 +1,45 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { tempDir } from './support/temp-dir.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const TOP = [
-  '.ci',
-  '.env.example',
-  '.gitignore',
-  '.github',
-  'docs',
-  'monitoring',
-  'jobs',
-  'src',
-  'test',
-  'views',
+const PARTS = [
+  '.ci/init.js',
+  'src/integration',
+  'test/integration',
   'LICENSE',
+  'biome.json',
+  'vitest.config.ts',
 ];
-const FILES = ['biome.json', 'package-lock.json', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
-const DEPLOYMENT = ['Dockerfile', 'Procfile', 'compose.yaml'];
-const PAGES = ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'CHANGELOG.md'];
+const MANIFESTS = ['package.json', 'package-lock.json'];
+const NEEDED_BY_CONFIG = ['src/runtime', 'test/support'];
+const WRITTEN = ['LICENSE', ...MANIFESTS.toReversed(), 'src/integration/app-info.ts'];
+const IDENTITY = ['-c', 'user.name=Ada', '-c', 'user.email=ada@acme.example'];
 
 let dir = '';
 const read = (path: string) => readFileSync(join(dir, path), 'utf8');
-const git = (...args: string[]) => execFileSync('git', args, { cwd: dir, stdio: 'ignore' });
+const git = (...args: string[]) =>
+  execFileSync('git', [...IDENTITY, ...args], { cwd: dir, encoding: 'utf8', stdio: 'pipe' }).trim();
 
 beforeEach(() => {
   dir = tempDir();
-  for (const part of [...TOP, ...FILES, ...DEPLOYMENT, ...PAGES]) {
+  for (const part of [...PARTS, ...MANIFESTS, ...NEEDED_BY_CONFIG]) {
     cpSync(join(ROOT, part), join(dir, part), { recursive: true });
   }
+  writeFileSync(join(dir, '.gitignore'), 'node_modules\n');
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'), 'junction');
+  git('init', '--quiet');
+  commit();
 });
+
+function commit(): string {
+  git('add', '--all');
+  git('commit', '--quiet', '--message', 'Commit');
+  return git('rev-parse', 'HEAD');
+}
 
 /** Runs a program in the fork. @returns its exit code, and what it wrote */
 async function run(...args: string[]): Promise<{ code: number; output: string }> {
@@ -47,47 +53,60 @@ async function run(...args: string[]): Promise<{ code: number; output: string }>
 const init = (...args: string[]) => run('.ci/init.js', ...args);
 
 describe('npm run init', () => {
-  test('gives a fork its name, and leaves what is green without benches', async () => {
-    const flags = ['--name', "Ada's Sync!", '--support', 'help@ada.example', '--without', 'bench'];
-    expect(await init(...flags)).toMatchObject({ code: 0, output: expect.stringContaining('ada-s-sync') });
+  test('names a fork in four files, notes where it comes from, and says so', async () => {
+    git('remote', 'add', 'origin', 'https://ada:secret@git.example/acme/sync.git');
+    const { version } = JSON.parse(read('package.json'));
+    const made = git('rev-parse', 'HEAD');
+    const description = `Copies "contacts" to Ada's systems, ${'and much more, '.repeat(5)}every day.`;
+    const flags = ['--name', "Ada's Sync!", '--description', description, '--support', 'help@ada.example'];
+    const { code, output } = await init(...flags, '--holder', 'Ada Ltd');
+    expect([code, output]).toEqual([0, expect.stringContaining(`made from version ${version}`)]);
+    for (const file of WRITTEN) expect(output).toContain(file);
+    expect(git('diff', '--name-only').split('\n')).toEqual(WRITTEN);
+
     const { APP_INFO } = await import(join(dir, 'src/integration/app-info.ts'));
-    expect(APP_INFO).toMatchObject({ name: "Ada's Sync!", support: 'help@ada.example' });
+    expect(APP_INFO).toMatchObject({ name: "Ada's Sync!", description, support: 'help@ada.example' });
+    const template = { url: 'https://git.example/acme/sync.git', version, commit: made };
+    expect(JSON.parse(read('package.json'))).toMatchObject({ name: 'ada-s-sync', description, template });
     expect(JSON.parse(read('package-lock.json')).packages[''].name).toBe('ada-s-sync');
-    const left = ['CHANGELOG.md', 'test/bench', 'test/sizes.test.ts', '.ci/init.js'];
-    expect(left.filter((path) => existsSync(join(dir, path)))).toEqual([]);
-    expect(read('docs/deploy.md') + read('compose.yaml')).not.toMatch(/partner-app/);
-    const { scripts } = JSON.parse(read('package.json'));
-    expect(Object.keys(scripts).filter((name) => /init|bench/.test(name))).toEqual([]);
-    const tests = ['test/integration/app-info', 'test/doc-links', 'test/readme', 'test/lock-file'];
-    const suite = await run('node_modules/vitest/vitest.mjs', 'run', ...tests);
-    expect(suite.output).toMatch(/Test Files .*4 passed/);
-    expect((await run('node_modules/@biomejs/biome/bin/biome', 'check', 'src/integration')).code).toBe(0);
+    const [notice = '', own = ''] = read('LICENSE').match(/^Copyright.*$/gm) ?? [];
+    expect([notice, own]).toEqual([expect.stringMatching(/authors$/), expect.stringMatching(/Ada Ltd$/)]);
+
+    const suite = await run('node_modules/vitest/vitest.mjs', 'run', 'test/integration/app-info');
+    expect(suite.output).toMatch(/Test Files .*1 passed/);
+    const check = ['check', 'src/integration', 'package.json'];
+    expect(await run('node_modules/@biomejs/biome/bin/biome', ...check)).toMatchObject({ code: 0 });
   });
 
-  test('keeps the benches unless it is asked to remove them', async () => {
-    expect(await init('--name', 'Acme Sync')).toMatchObject({ code: 0 });
-    expect([existsSync(join(dir, 'test/bench')), JSON.parse(read('package.json')).name]).toEqual([
-      true,
-      'acme-sync',
-    ]);
+  test('may run again, with other words and the same origin', async () => {
+    await init('--name', 'Acme', '--from', 'https://git.example/template.git');
+    const { template } = JSON.parse(read('package.json'));
+    commit();
+    expect(await init('--name', 'Acme Sync', '--holder', 'Acme Ltd')).toMatchObject({ code: 0 });
+    expect(JSON.parse(read('package.json'))).toMatchObject({ name: 'acme-sync', template });
+    expect(template.url).toBe('https://git.example/template.git');
+    expect(read('LICENSE').match(/^Copyright.*$/gm)).toHaveLength(2);
+    commit();
+    const again = await init('--name', 'Acme Sync', '--holder', 'Acme Ltd');
+    expect(again.output).toContain('Changed: nothing.');
+    expect(git('status', '--porcelain')).toBe('');
   });
 
   test.each([
     [[], '--name must be'],
     [['--name', '///'], '--name must be'],
     [['--name', 'Acme', '--support', 'nobody'], '--support must be'],
-    [['--name', 'Acme', '--without', 'tests'], '--without knows'],
+    [['--name', 'Acme', '--description', 'two\nlines'], '--description and --holder must be'],
     [['--nmae', 'Acme'], '--nmae'],
   ])('refuses %j, and changes nothing', async (flags, why) => {
     const { code, output } = await init(...flags);
     expect(code).toBe(2);
     expect(output).toContain(why);
     expect(output).toContain('Nothing was changed.');
-    expect(read('src/integration/app-info.ts')).toContain("name: 'Partner app'");
+    expect(git('status', '--porcelain')).toBe('');
   });
 
   test('refuses a working tree with changes', async () => {
-    git('init');
     writeFileSync(join(dir, 'new.txt'), '');
     const { code, output } = await init('--name', 'Acme Sync');
     expect([code, output]).toEqual([2, expect.stringContaining('commit them first')]);

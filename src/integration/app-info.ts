@@ -1,7 +1,7 @@
 /**
  * YOURS: what every page shows. `colour` is #rrggbb; pages keep its hue and choose a lightness that can be read.
- * `logo: '/assets/logo.svg'` shows views/assets/logo.svg in place of views/assets/icon.svg and the name.
- * package.json repeats name and description.
+ * `logo: '/assets/logo.svg'` shows src/integration/views/assets/logo.svg in place of icon and name. package.json repeats
+ * name and description: `npm run init` writes both.
  */
 export const APP_INFO = {
   name: 'Partner app',

@@ -147,15 +147,10 @@ export function changeEveryRoom(template: Repository): void {
     template.write(file, template.read(file).replaceAll(names[0] ?? '', names[1] ?? ''));
   template.edit('src/integration/resources.ts', "title: 'Name'", "title: 'Full name'");
 
-  template.write(
-    'src/store/migrations/8000-notes.ts',
-    `import type { Kysely } from 'kysely';
-
-export async function up(db: Kysely<unknown>): Promise<void> {
-  await db.schema.createTable('notes').addColumn('id', 'text').execute();
-}
-`,
-  );
+  const table = "  await db.schema.createTable('notes').addColumn('id', 'text').execute();";
+  const up = `export async function up(db: Kysely<unknown>): Promise<void> {\n${table}\n}\n`;
+  const typed = "import type { Kysely } from 'kysely';";
+  template.write('src/store/migrations/8000-notes.ts', `${typed}\n\n${up}`);
   const migrate = 'src/store/migrate.ts';
   const last = "import type { Schema } from './schema.ts';";
   template.edit(migrate, last, `import * as notes from './migrations/8000-notes.ts';\n${last}`);
@@ -169,16 +164,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     packages[`node_modules/${ADDED.name}`] = { version: ADDED.version, integrity: 'sha512-AA==' };
   });
   template.write('src/runtime/added.ts', `export { added } from '${ADDED.name}';\n`);
-  template.write(
-    'test/contract/added.test.ts',
-    `import { expect, test } from 'vitest';
-import { added } from '../../src/runtime/added.ts';
-
-test('a package that came with a version is there', () => {
-  expect(added).toBe(true);
-});
-`,
-  );
+  const imports =
+    "import { expect, test } from 'vitest';\nimport { added } from '../../src/runtime/added.ts';";
+  const body = "test('a package of a later version is there', () => {\n  expect(added).toBe(true);\n});";
+  template.write('test/contract/added.test.ts', `${imports}\n\n${body}\n`);
 }
 
 /** A fork of the template: a clone, or files without the template's history. */

@@ -1,4 +1,7 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
 import { install, type StartedWeb, startWeb } from './start-web.ts';
 import { instanceStatus } from './status-fixtures.ts';
 
@@ -60,6 +63,21 @@ describe('the front page', () => {
     expect((await own.browser().get('/')).body).toContain(
       '<img src="/assets/acme.svg" alt="Acme" height="32"></a>',
     );
+  });
+
+  it('is the page of the fork, if it has one, with partials and assets of both', async () => {
+    const ownViews = tempDir();
+    for (const folder of ['assets', 'partials']) mkdirSync(join(ownViews, folder));
+    const page = `<% layout('./layout', { title: 'Ours' }) %>
+<%~ include('./partials/greeting') %><%~ include('/partials/time', { at: null }) %>`;
+    writeFileSync(join(ownViews, 'landing.eta'), page);
+    writeFileSync(join(ownViews, 'partials/greeting.eta'), 'Welcome to <%= it.site.name %>: ');
+    writeFileSync(join(ownViews, 'assets/icon.svg'), '<svg id="ours"/>');
+    const browser = (await startWeb({ redis: web.redis, ownViews })).browser();
+    expect((await browser.get('/')).body).toMatch(/<title>Ours · Test app[\s\S]*Welcome to Test app: –/);
+    expect((await browser.get('/assets/icon.svg')).body).toBe('<svg id="ours"/>');
+    expect((await browser.get('/assets/app.css')).status).toBe(200);
+    expect((await browser.get('/nowhere')).status).toBe(404);
   });
 
   it('says that the service is the sandbox, with a link', async () => {

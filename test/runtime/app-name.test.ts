@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { openCore } from '../../src/core.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { testLogger } from '../support/test-logger.ts';
+import { createTestPostgres } from '../support/test-postgres.ts';
+import { startTestRedis } from '../support/test-redis.ts';
+
+test('service and PostgreSQL see the name of the fork, in plain letters', async () => {
+  const service = createServer((_request, answer) => answer.end()).listen(0, '127.0.0.1');
+  onTestFinished(() => void service.close());
+  await once(service, 'listening');
+  const { url: redisUrl } = await startTestRedis();
+  const { url: databaseUrl, drop } = await createTestPostgres();
+  const origin = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const env = { SERVICE_API_URL: origin, SERVICE_AUTH_URL: origin, CLIENT_ID: 'id', CLIENT_SECRET: 'secret' };
+  const config = loadConfig({ ...env, DATABASE_URL: databaseUrl }, { dataDir: tempDir() });
+  const counts = { onServiceOutcome: () => {}, onTokenRefresh: () => {} };
+  const options = { events: undefined, counts, appName: 'Ada’s Sync!' };
+  const core = await openCore(config, redisUrl, testLogger().logger, options);
+  onTestFinished(() => core.close().then(drop));
+  const name = sql<{ name: string }>`select current_setting('application_name') as name`;
+  expect((await name.execute(core.db)).rows).toEqual([{ name: 'ada-s-sync' }]);
+  const asked = once(service, 'request') as Promise<[IncomingMessage]>;
+  await core.oauth.askTime();
+  expect((await asked)[0].headers['user-agent']).toBe('ada-s-sync');
+});
