@@ -22,6 +22,9 @@ const OWN_PACKAGE = { version: '2.0.0', integrity: 'sha512-BB==' };
 /** Files of the template that `npm run init` writes, and files that are always the fork's. */
 const INIT_WRITES = ['LICENSE', 'package-lock.json', 'package.json', 'src/integration/app-info.ts'];
 
+/** A file of the template that a fork has no reason to change. */
+const SOURCE = 'src/sync/schedule.ts';
+
 /** Looks into a database, whatever its schema. */
 async function look<Value>(url: string, work: (db: Database) => Promise<Value>): Promise<Value> {
   const db = new Database(url.startsWith('file:') ? openSqlite(url) : openPostgres(url, () => undefined));
@@ -133,10 +136,10 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
   it('names the one file that both sides changed, and goes back by git', async () => {
     const template = createTemplate();
     const fork = createFork(template);
-    fork.edit('src/sync/schedule.ts', /\n$/, '\n// Ours.\n');
+    fork.edit(SOURCE, /\n$/, '\n// Ours.\n');
     fork.commit('Change a file of the template');
     const before = fork.git('rev-parse', 'HEAD');
-    template.edit('src/sync/schedule.ts', /\n$/, '\n// Later.\n');
+    template.edit(SOURCE, /\n$/, '\n// Later.\n');
     changeEveryRoom(template);
     release(template, '1.1.0');
 
@@ -150,9 +153,9 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     expect([fork.git('rev-parse', 'HEAD'), fork.git('status', '--porcelain')]).toEqual([before, '']);
   });
 
-  it('takes version after version without the history of the template', async () => {
+  it.each([true, false])('takes version after version, with history: %s', async (hasHistory) => {
     const template = createTemplate();
-    const fork = createFork(template, false);
+    const fork = createFork(template, hasHistory);
     linkPackages(fork);
     expect(
       await fork.run('npm', ['run', 'init', '--', '--name', 'Acme', '--from', template.dir]),
@@ -167,6 +170,7 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     fork.commit('Make it ours');
 
     changeEveryRoom(template);
+    template.edit(SOURCE, /\n$/, '\n// Later.\n');
     release(template, '1.1.0');
     expect(await fork.upgrade()).toMatchObject({
       code: 0,
@@ -182,7 +186,7 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     fork.git('reset', '--quiet', '--soft', 'HEAD~1');
     fork.commit('Take 1.1.0');
     template.edit('.ci/upgrade.js', 'in a commit of its own', 'by the newer script');
-    template.edit('src/sync/schedule.ts', /\n$/, '\n// Later.\n');
+    template.edit(SOURCE, '// Later.', '// Latest.');
     release(template, '1.2.0');
     const next = await fork.upgrade();
     expect(next).toMatchObject({
@@ -191,7 +195,7 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     });
     expect(next.output).toContain('News of 1.2.0');
     expect(next.output).not.toContain('News of 1.1.0');
-    expect(fork.git('diff', '--name-only', 'HEAD~1')).toContain('src/sync/schedule.ts');
+    expect(fork.read(SOURCE)).toContain('// Latest.');
   });
 
   it('leaves the merge open if the check fails, and begins none over changes', async () => {
