@@ -113,7 +113,7 @@ export function createTemplate(): Repository {
     content.version = '1.0.0';
     content.packages[''].version = '1.0.0';
   });
-  template.edit('CHANGELOG.md', /^## .*$/m, '## 1.0.0, December 2026');
+  template.write('CHANGELOG.md', template.read('CHANGELOG.md').replace(/^## .*$/m, '## 1.0.0, 2026'));
   template.commit('Release 1.0.0');
   template.git('tag', 'v1.0.0');
   return template;
