@@ -103,11 +103,15 @@ edit('LICENSE', (text) => {
   return kept.replace(notice, () => `${notice}Copyright (c) ${new Date().getFullYear()} ${holder}\n`);
 });
 
-const { url = 'an address that is not known: run init again with --from URL', version } = template;
+const { url, version } = template;
+const origin =
+  url === undefined
+    ? 'Nobody knows where later versions come from: run init again with --from URL.'
+    : `Later versions come from ${url}. If that is a repository of yours, run init again with --from URL.`;
 process.stdout.write(`This is ${name} (package ${slug}), made from version ${version} of the template.
+${origin}
 Changed: ${[...new Set(changed)].join(', ') || 'nothing'}.
-Later versions come from ${url}.
 
-Next: set ${support === undefined ? 'support and colour' : 'the colour'} in ${INFO}. Your logo, pages and README go where docs/upgrade.md says.
+Next: set ${support === undefined ? 'support and colour' : 'the colour'} in ${INFO}. docs/upgrade.md says where a logo, pages and a README go.
 Then run npm run check and npm run test:quick, and commit.
 `);

@@ -220,7 +220,7 @@ function upgrade() {
   const base = findBase(template, target);
   const [had, next] = [base, target].map((commit) => showJson(commit, 'package.json').version);
   if (ask('merge-base', base, target) === target)
-    return say(`This fork has version ${next} already. There is nothing to do.`);
+    return say(`This fork has version ${next} of ${url} already. There is nothing to do.`);
   // The newer script knows better how to take its version.
   const script = show(target, SCRIPT);
   if (script !== '' && `${script}\n` !== readFileSync(SCRIPT, 'utf8') && !process.env.UPGRADES_BY_NEWER) {

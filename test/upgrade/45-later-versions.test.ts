@@ -155,6 +155,9 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
 
   it.each([true, false])('takes version after version, with history: %s', async (hasHistory) => {
     const template = createTemplate();
+    // A fork may begin between two releases.
+    template.edit(SOURCE, /\n$/, '\n// Soon.\n');
+    template.commit('Go on');
     const fork = createFork(template, hasHistory);
     linkPackages(fork);
     expect(
@@ -170,7 +173,7 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     fork.commit('Make it ours');
 
     changeEveryRoom(template);
-    template.edit(SOURCE, /\n$/, '\n// Later.\n');
+    template.edit(SOURCE, '// Soon.', '// Later.');
     release(template, '1.1.0');
     expect(await fork.upgrade()).toMatchObject({
       code: 0,
