@@ -29,6 +29,8 @@ beforeEach(() => {
   for (const part of [...PARTS, ...MANIFESTS, ...NEEDED_BY_CONFIG]) {
     cpSync(join(ROOT, part), join(dir, part), { recursive: true });
   }
+  const { template, ...fresh } = JSON.parse(read('package.json'));
+  writeFileSync(join(dir, 'package.json'), `${JSON.stringify(fresh, null, 2)}\n`);
   writeFileSync(join(dir, '.gitignore'), 'node_modules\n');
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'), 'junction');
   git('init', '--quiet');
