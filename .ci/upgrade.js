@@ -232,7 +232,7 @@ function upgrade() {
   }
 
   say(`From version ${had} (${base.slice(0, 9)}) to ${next} (${target.slice(0, 9)})`);
-  const conflicts = merge(base, target, { url, version: next, commit: target });
+  const conflicts = merge(base, target, { url: template.url ?? url, version: next, commit: target });
   const failed = conflicts.length === 0 ? findFailure() : undefined;
   say(`\n${newsSince(had, target)}\n`);
   if (conflicts.length > 0) {
