@@ -201,8 +201,12 @@ function newsSince(version, target) {
 
 /** Installs and tests. @returns the command that failed, if one did */
 function findFailure() {
-  const isInstalled = npm('ci') || (npm('run', 'lock') && npm('ci'));
-  git(['add', ...MANIFESTS]);
+  let isInstalled = npm('ci');
+  if (!isInstalled) {
+    say('\nPerhaps the lock file does not fit your packages: it is written anew.');
+    isInstalled = npm('run', 'lock') && npm('ci');
+    git(['add', ...MANIFESTS]);
+  }
   if (!isInstalled) return 'npm ci';
   if (!npm('run', 'check')) return 'npm run check';
   return npm('run', 'test:quick', '--', '--reporter=dot') ? undefined : 'npm run test:quick';
