@@ -218,7 +218,7 @@ function upgrade() {
   checkTree();
   const { template = {} } = showJson('HEAD', 'package.json');
   const url = from ?? template.url;
-  if (!url) throw new Refusal(`Say where the template is: ${USAGE}`);
+  if (!url) throw new Refusal(`Run npm run init first, or say where the template is: ${USAGE}`);
   fetchTemplate(url);
   const target = findTarget(version);
   const base = findBase(template, target);
