@@ -1,6 +1,6 @@
 // Makes a fork your own: `npm run init -- --name "Acme Sync"`. It may run again. See docs/upgrade.md.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -36,8 +36,11 @@ function ask(...args) {
   }
 }
 
+const withoutLogin = (url) => url?.replace(/^(https?:\/\/)[^/@]*@/, '$1');
+
 const changed = [];
 function edit(path, change) {
+  if (!existsSync(path)) return;
   const before = readFileSync(path, 'utf8');
   const after = change(before);
   if (after === before) return;
@@ -87,18 +90,18 @@ for (const file of ['package.json', 'package-lock.json']) {
     else {
       if (description !== undefined) content.description = description;
       const remote = ask('remote', 'get-url', 'upstream') ?? ask('remote', 'get-url', 'origin');
-      const { url = remote?.replace(/^(https?:\/\/)[^/@]*@/, '$1'), ...made } = content.template ?? {
+      const { url = remote, ...made } = content.template ?? {
         version: content.version,
         commit: ask('rev-parse', 'HEAD'),
       };
-      template = { url: from ?? url, ...made };
+      template = { url: withoutLogin(from ?? url), ...made };
       content.template = template;
     }
     return `${JSON.stringify(content, null, 2)}\n`;
   });
 }
 edit('LICENSE', (text) => {
-  const [notice = '', ...yours] = text.match(/^Copyright .*\n/gm) ?? [];
+  const [notice = '', ...yours] = text.match(/^Copyright .*\r?\n/gm) ?? [];
   const kept = yours.reduce((rest, line) => rest.replace(line, ''), text);
   return kept.replace(notice, () => `${notice}Copyright (c) ${new Date().getFullYear()} ${holder}\n`);
 });

@@ -1,6 +1,6 @@
 // Takes a later version of the template into a fork: `npm run upgrade [-- VERSION] [--from URL]`. See docs/upgrade.md.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
@@ -29,7 +29,12 @@ class Refusal extends Error {}
 /** @returns what git prints, without the last line break. @throws Error with git's words */
 function git(args, options = {}) {
   const stdio = ['pipe', 'pipe', 'pipe'];
-  const output = execFileSync('git', args, { encoding: 'utf8', stdio, maxBuffer: 2 ** 30, ...options });
+  const output = execFileSync('git', ['-c', 'core.quotePath=false', ...args], {
+    encoding: 'utf8',
+    stdio,
+    maxBuffer: 2 ** 30,
+    ...options,
+  });
   return output.replace(/\n$/, '');
 }
 
@@ -42,9 +47,12 @@ function ask(...args) {
   }
 }
 
+const withoutLogin = (url) => url.replace(/^(https?:\/\/)[^/@]*@/, '$1');
 const lines = (text) => text.split('\n').filter((line) => line !== '');
 const show = (commit, path) => ask('show', `${commit}:${path}`);
 const showJson = (commit, path) => JSON.parse(show(commit, path) || '{}');
+/** Whether a commit is one of the template's. */
+const isTemplates = (commit) => ask('for-each-ref', '--count=1', `--contains=${commit}`, REFS) !== '';
 const commitOf = (name) => ask('rev-parse', '--verify', '--quiet', `${name}^{commit}`);
 
 /** Runs npm with the Node of the machine, as `npm ci` replaces ours. @returns whether it succeeded */
@@ -74,11 +82,13 @@ function checkTree() {
   if (ask('rev-parse', '--is-shallow-repository') === 'true')
     throw new Refusal('This clone is shallow: run git fetch --unshallow first.');
   if (git(['status', '--porcelain']) !== '')
-    throw new Refusal('Your working tree has changes: commit them first, so that you can go back.');
+    throw new Refusal(
+      'Your working tree has changes: commit them first, so that you can go back.\nFrom an upgrade that waits, git reset --hard goes back.',
+    );
 }
 
 function fetchTemplate(url) {
-  say(`Fetching ${url}`);
+  say(`Fetching ${withoutLogin(url)}`);
   const refs = ['heads/*', 'tags/*'].map((part) => `+refs/${part}:${REFS}/${part}`);
   try {
     git(['fetch', '--quiet', '--no-tags', '--prune', url, ...refs, `+HEAD:${REFS}/head`]);
@@ -91,18 +101,19 @@ function fetchTemplate(url) {
 function findTarget(version) {
   const tags = ask('for-each-ref', '--sort=-v:refname', '--format=%(refname)', `${REFS}/tags/v*`);
   const newest = lines(tags).find((tag) => /\/v\d+\.\d+\.\d+$/.test(tag)) ?? `${REFS}/head`;
-  const names = [`${REFS}/tags/v${version}`, `${REFS}/tags/${version}`, `${REFS}/heads/${version}`, version];
-  const found = (version === undefined ? [newest] : names).map(commitOf).find((commit) => commit !== '');
+  const names = [`${REFS}/tags/v${version}`, `${REFS}/tags/${version}`, `${REFS}/heads/${version}`];
+  const commit = commitOf(version);
+  if (commit !== '' && commit.startsWith(version) && isTemplates(commit)) names.push(commit);
+  const found = (version === undefined ? [newest] : names).map(commitOf).find((one) => one !== '');
   if (found === undefined) throw new Refusal(`The template has no version ${version}.`);
   return found;
 }
 
 /** The commit of the template that the fork has: what both sides have changed since is compared with it. */
 function findBase({ commit, version }, target) {
+  // Also after an upgrade that was taken back: the note went back with it, the history did not.
+  if (commit && isTemplates(commit)) return commit;
   const shared = ask('merge-base', 'HEAD', target);
-  const isUpstreams = commit && ask('for-each-ref', '--count=1', `--contains=${commit}`, REFS) !== '';
-  const isNewer = isUpstreams && ask('merge-base', commit, shared || target) !== commit;
-  if (isUpstreams && (shared === '' || isNewer)) return commit;
   if (shared !== '') return shared;
   // A copy without the template's history: its first commit, or the one that `npm run init` found, has the same files.
   const trees = new Map(lines(ask('log', '--format=%T %H', target)).map((line) => line.split(' ')));
@@ -171,10 +182,32 @@ function mergeManifests(base, target, template) {
   git(['add', ...MANIFESTS]);
 }
 
+/** Git would overwrite files that it ignores. */
+function checkInTheWay(base, target) {
+  const added = lines(git(['diff', '--name-only', '--no-renames', '--diff-filter=A', base, target]));
+  const inTheWay = added.filter((path) => existsSync(path) && ask('ls-files', '--', path) === '');
+  if (inTheWay.length > 0)
+    throw new Refusal(`The version has files that lie here: move ${inTheWay.join(', ')} away.`);
+}
+
+/** What package.json has, where both sides changed it: a line each. */
+function decisionsOf(base, target) {
+  const [before, ours, theirs] = [base, 'HEAD', target].map((commit) => showJson(commit, MANIFESTS[0]));
+  return ['scripts', ...UPSTREAMS].flatMap((group) => {
+    const [old = {}, own = {}, next = {}] = [before, ours, theirs].map((one) => one[group]);
+    const both = Object.keys(own).filter((key) => {
+      const [first, second, third] = [old, own, next].map((one) => JSON.stringify(one[key]));
+      return third !== undefined && second !== first && third !== first && second !== third;
+    });
+    return both.map((key) => `  ${group}, ${key}: yours is ${own[key]}, the template's ${next[key]}`);
+  });
+}
+
 /** Merges into the working tree, as a merge that waits for its commit. @returns the files left to a person */
 function merge(base, target, template) {
   const commit = upstreamCommit(base, target);
-  const picking = ['-c', 'merge.directoryRenames=false', 'cherry-pick', '--no-commit', commit];
+  const settings = ['merge.directoryRenames=false', 'rerere.enabled=false', 'core.quotePath=false'];
+  const picking = [...settings.flatMap((one) => ['-c', one]), 'cherry-pick', '--no-commit', commit];
   const { status, stderr } = spawnSync('git', picking, { encoding: 'utf8' });
   const conflicts = lines(git(['status', '--porcelain'])).filter((line) => CONFLICTS[line.slice(0, 2)]);
   if (status !== 0 && conflicts.length === 0) throw new Refusal(`git could not merge:\n${stderr.trim()}`);
@@ -223,8 +256,16 @@ function upgrade() {
   const target = findTarget(version);
   const base = findBase(template, target);
   const [had, next] = [base, target].map((commit) => showJson(commit, 'package.json').version);
-  if (ask('merge-base', base, target) === target)
-    return say(`This fork has version ${next} of ${url} already. There is nothing to do.`);
+  const shared = ask('merge-base', base, target);
+  if (shared === target) {
+    say(`This fork has version ${had} of ${withoutLogin(url)}. There is nothing to do.`);
+    return say('If that address is a repository of your own, name the template with --from URL.');
+  }
+  if (shared !== base) {
+    throw new Refusal(
+      `Version ${next} lacks what this fork has of the template (${base.slice(0, 9)}): name a later one, like -- main.`,
+    );
+  }
   // The newer script knows better how to take its version.
   const script = show(target, SCRIPT);
   if (script !== '' && `${script}\n` !== readFileSync(SCRIPT, 'utf8') && !process.env.UPGRADES_BY_NEWER) {
@@ -236,9 +277,17 @@ function upgrade() {
   }
 
   say(`From version ${had} (${base.slice(0, 9)}) to ${next} (${target.slice(0, 9)})`);
-  const conflicts = merge(base, target, { url: template.url ?? url, version: next, commit: target });
+  checkInTheWay(base, target);
+  const decisions = decisionsOf(base, target);
+  const noted = { url: withoutLogin(template.url ?? url), version: next, commit: target };
+  const conflicts = merge(base, target, noted);
   const failed = conflicts.length === 0 ? findFailure() : undefined;
   say(`\n${newsSince(had, target)}\n`);
+  if (decisions.length > 0) {
+    say(
+      `Both sides changed package.json: scripts stay yours, all else is the template's.\n${decisions.join('\n')}\n`,
+    );
+  }
   if (conflicts.length > 0) {
     say(`Version ${next} is merged, but for ${conflicts.length} of your changes:\n${conflicts.join('\n')}\n`);
     say('Edit these files and "git add" them. Then run npm ci, npm run check, npm test, and git commit.');
@@ -250,7 +299,7 @@ function upgrade() {
     say(`This fork has version ${next} now, in a commit of its own. Run npm test before you deploy it.`);
     return;
   }
-  say('To go back: git merge --abort && npm ci');
+  say('To go back: git reset --hard && npm ci');
   process.exitCode = 1;
 }
 

@@ -210,7 +210,7 @@ function limitTime(limitMs: number, shutdown: AbortSignal) {
   const start = (): void => {
     if (over.signal.aborted) return;
     startedAt = performance.now();
-    timer = setTimeout(tick, Math.min(leftMs, limitMs / TICKS));
+    timer = setTimeout(tick, Math.max(0, Math.min(leftMs, limitMs / TICKS)));
   };
   const stop = (): void => {
     clearTimeout(timer);

@@ -148,7 +148,7 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     expect(output).toContain(
       'merged, but for 1 of your changes:\n  src/sync/schedule.ts: both sides changed the same lines\n',
     );
-    expect(output).toContain('git merge --abort');
+    expect(output).toContain('git reset --hard');
     fork.git('merge', '--abort');
     expect([fork.git('rev-parse', 'HEAD'), fork.git('status', '--porcelain')]).toEqual([before, '']);
   });
@@ -199,6 +199,58 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     expect(next.output).toContain('News of 1.2.0');
     expect(next.output).not.toContain('News of 1.1.0');
     expect(fork.read(SOURCE)).toContain('// Latest.');
+  });
+
+  it('takes a version again after its merge was reverted, and refuses what is not later', async () => {
+    const template = createTemplate();
+    const fork = createFork(template);
+    linkPackages(fork);
+    await fork.run('npm', [
+      'run',
+      'init',
+      '--',
+      '--name',
+      'Acme',
+      '--from',
+      `file://me:hush@${template.dir}`,
+    ]);
+    fork.editJson('package.json', (content) => {
+      content.template.url = template.dir;
+      Object.assign(content.scripts, { check: 'echo our check', 'test:quick': 'echo our suite' });
+    });
+    fork.commit('Make it ours');
+    template.edit(SOURCE, /\n$/, '\n// A fix.\n');
+    template.editJson('package.json', ({ scripts }) => Object.assign(scripts, { check: 'another check' }));
+    release(template, '1.1.0');
+    expect(await fork.upgrade()).toMatchObject({
+      code: 0,
+      output: expect.stringContaining(
+        "  scripts, check: yours is echo our check, the template's another check",
+      ),
+    });
+    fork.git('revert', '--no-edit', '-m', '1', 'HEAD');
+    release(template, '1.2.0');
+    expect(await fork.upgrade()).toMatchObject({ code: 0 });
+    expect(fork.read(SOURCE)).toContain('// A fix.');
+
+    const refuse = async (words: string, ...args: string[]) => {
+      const before = fork.git('rev-parse', 'HEAD');
+      expect(await fork.upgrade(...args)).toMatchObject({ code: 2, output: expect.stringContaining(words) });
+      expect([fork.git('rev-parse', 'HEAD'), fork.git('status', '--porcelain')]).toEqual([before, '']);
+    };
+    expect((await fork.upgrade('1.1.0')).output).toContain('This fork has version 1.2.0');
+    fork.git('branch', 'feature');
+    await refuse('has no version feature', 'feature');
+    template.git('checkout', '--quiet', '-b', 'old', 'v1.1.0');
+    release(template, '1.3.0');
+    await refuse('lacks what this fork has of the template');
+    template.git('checkout', '--quiet', 'main');
+    template.write('notes.db', 'of the template');
+    template.git('add', '--force', 'notes.db');
+    release(template, '1.4.0');
+    writeFileSync(fork.path('notes.db'), 'not in git');
+    await refuse('move notes.db away');
+    expect(fork.read('notes.db')).toBe('not in git');
   });
 
   it('leaves the merge open if the check fails, and begins none over changes', async () => {
