@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { startParts } from '../../src/demo/start-parts.ts';
 import { launchBrowser } from '../support/launch-browser.ts';
 import { APP_INFO, RESOURCES } from '../support/usual-resources.ts';
@@ -16,37 +16,22 @@ const browser = await launchBrowser();
 shutdown.add('browser', () => browser.close());
 mkdirSync(DIR, { recursive: true });
 
-const desktop = await open(browser, { width: 1_200, height: 900 }, 'light');
-const dashboard = await install(desktop);
+const context = await browser.newContext({ viewport: { width: 1_200, height: 900 }, colorScheme: 'light' });
+const desktop = await context.newPage();
+await install(desktop);
 await desktop.getByText('Next requests').waitFor();
 await desktop.screenshot({ path: join(DIR, 'dashboard.png') });
 
-const phone = await open(browser, { width: 390, height: 844 }, 'dark');
-await install(phone);
-await phone.screenshot({ path: join(DIR, 'dashboard-phone.png') });
-
-await desktop.goto(`${dashboard}/contacts?q=an`);
-await desktop.screenshot({ path: join(DIR, 'browse.png') });
 await desktop.setViewportSize({ width: 1_280, height: 1_400 });
 await desktop.goto(sandboxUrl);
 await desktop.getByRole('meter').first().waitFor();
 await desktop.screenshot({ path: join(DIR, 'sandbox.png') });
 await shutdown.stop('the screenshots are taken');
 
-async function open(
-  chromium: Browser,
-  viewport: { width: number; height: number },
-  colorScheme: 'light' | 'dark',
-) {
-  const context = await chromium.newContext({ viewport, colorScheme });
-  return context.newPage();
-}
-
-async function install(page: Page): Promise<string> {
+async function install(page: Page): Promise<void> {
   await page.goto(`${appUrl}/install`);
   await page.getByRole('group', { name: COMPANY }).getByRole('radio').first().check();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.waitForURL('**/instances/*');
   await page.getByText(COMPANY).first().waitFor();
-  return page.url();
 }
