@@ -36,16 +36,16 @@ const FOR_ALL = 'src/runtime/redaction.ts';
 
 /** Puts the app together; it may import what it likes, but the sandbox only where it is named below. */
 const WIRING =
-  /^src\/(app|boot|core|fork|own-views|start|web|worker|deliver|check-handler|demo|sandbox-install|cli)\.ts$|^src\/demo\//;
+  /^src\/(app|boot|core|fork|own-views|start|web|worker|deliver|check-handler|demo|sandbox-start|sandbox-install|cli)\.ts$|^src\/demo\//;
 
 /** Hands the fork's parts over. The tests of the fork's handler need them, too. */
 const ENTRY_POINT =
-  /^src\/(start|web|worker|deliver|check-handler|demo|cli)\.ts$|^test\/support\/handler-test\.ts$/;
+  /^src\/(start|web|worker|deliver|check-handler|demo|sandbox-start|cli)\.ts$|^test\/support\/handler-test\.ts$/;
 
 /** Binds the fork's own types for the handler's signature. */
 const OWN_TYPES = 'src/integration/types.ts';
 
-const MAY_IMPORT_SANDBOX = /^src\/(start|demo)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
+const MAY_IMPORT_SANDBOX = /^src\/(start|demo|sandbox-start)\.ts$|^src\/demo\/|^src\/sandbox\/|^test\//;
 
 const MAY_READ_ENVIRONMENT =
   /^src\/config\/.+$|^src\/(app|boot|start|web|worker|demo|cli)\.ts$|^src\/demo\/start-parts\.ts$|^src\/sandbox\/(main|environment)\.ts$/;

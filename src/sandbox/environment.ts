@@ -44,6 +44,7 @@ const schema = z.object({
   SANDBOX_EXPIRES_AT: z.enum(['string', 'number', 'iso'], 'must be string, number or iso').default('string'),
   SANDBOX_CHANGES: z.enum(['200', '204'], 'must be 200 or 204').default('200'),
   SANDBOX_ORDER: z.enum(['activity', 'created'], 'must be activity or created').optional(),
+  SANDBOX_APPLICATION_NAME: z.string().max(200, 'must have at most 200 characters').optional(),
   SANDBOX_STRICT: z.enum(['yes', 'no'], 'must be yes or no').optional(),
   SANDBOX_EXPOSE: z.literal(EXPOSE_WORDS, `must be ${EXPOSE_WORDS}, word for word`).optional(),
   // The app's, for its redirect addresses; elsewhere they may mean something else.
@@ -88,6 +89,7 @@ export function optionsFromEnvironment(
     redirectUris: redirectUris(data.PUBLIC_URL, data.PORT),
     readings: { expiresAt: data.SANDBOX_EXPIRES_AT, changes: data.SANDBOX_CHANGES === '204' ? 204 : 200 },
     order: data.SANDBOX_ORDER,
+    applicationName: data.SANDBOX_APPLICATION_NAME,
     strict: data.SANDBOX_STRICT && data.SANDBOX_STRICT === 'yes',
     publicUrl: data.SANDBOX_PUBLIC_URL,
     seed: data.SANDBOX_SEED,

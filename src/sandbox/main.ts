@@ -14,6 +14,7 @@ const FLAGS: Readonly<Record<string, readonly [value: string, about: string]>> =
   'expires-at': ['FORM', 'form of expires_at: string, number or iso'],
   changes: ['STATUS', 'status of a change: 200 or 204'],
   order: ['ORDER', 'contacts and conversations by activity (the default) or created'],
+  'application-name': ['NAME', 'what the consent page calls the default application'],
   'latency-ms': ['NUMBER', 'by which each API answer is held back'],
   'window-ms': ['NUMBER', 'length of the rate-limit window; 60000 by default'],
 };

@@ -9,6 +9,7 @@ import { optionsFromEnvironment } from '../../src/sandbox/environment.ts';
 import { createSandbox } from '../../src/sandbox/sandbox.ts';
 import { spawnEntry } from '../support/spawn-entry.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { APP_INFO } from '../support/usual-resources.ts';
 import { startSandbox } from './support/test-sandbox.ts';
 
 const start = (args: string[], environment = {}, cwd = tempDir()) =>
@@ -47,6 +48,15 @@ describe('The command of the sandbox', () => {
     const read = await fetch(`${api_url}/teammates/${administrator}`, { headers: { authorization } });
     expect(await read.json()).toMatchObject({ is_admin: true });
     expect(Number(read.headers.get('x-ratelimit-reset')) - Date.now() / 1000).toBeLessThan(3);
+    await command.stop();
+  });
+
+  test('npm run sandbox calls the default application by the name of the app', async () => {
+    const command = spawnEntry('src/sandbox-start.ts', { SANDBOX_PORT: '0' }, { args: ['--json'] });
+    await command.waitForOutput(/\n/);
+    const { origin } = JSON.parse(command.output());
+    const { applications } = JSON.parse(await (await fetch(`${origin}/_sandbox/state`)).text());
+    expect(applications[0].name).toBe(APP_INFO.name);
     await command.stop();
   });
 
