@@ -85,7 +85,7 @@ export class World {
 
   constructor(sandbox: Sandbox, redis: TestRedis, env: Record<string, string>) {
     this.sandbox = sandbox;
-    this.control = new SandboxControl(sandbox.origin);
+    this.control = new SandboxControl(sandbox.origin, sandbox);
     this.redis = redis;
     this.env = { DATABASE_URL: `file:${this.dir}/app.db`, ...env };
   }
