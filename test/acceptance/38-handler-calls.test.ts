@@ -9,7 +9,7 @@ const RELEASE_MS = 4_000;
 /** Requests of a window that calls of the handler leave to the sync: a tenth. */
 const SHARE = 12;
 /** Of the list that is copied meanwhile: three windows, even if the handler begins after the first one. */
-const PAGES = 180;
+const PAGES = 90;
 /** Twice the windows that the list takes if its share is all that it gets, in milliseconds. */
 const SYNC_MS = 2 * (PAGES / SHARE) * WINDOW_MS;
 
