@@ -3,8 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { RunStore } from '../../src/store/runs.ts';
-import { installCompany } from '../support/install-company.ts';
-import { installMany } from '../support/install-many.ts';
+import { installCompany, installMany } from '../support/install-many.ts';
 import { startTestApp, type TestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -158,10 +158,9 @@ export class World {
     return instanceOf(await this.consent(browser, await browser.get('/install'), company));
   }
 
-  /** Installs a new company in a browser of its own. */
-  async installed(facts: Parameters<SandboxControl['addCompany']>[0]) {
+  /** Installs a new company, in a browser of its own unless one is given. */
+  async installed(facts: Parameters<SandboxControl['addCompany']>[0], browser = this.browser()) {
     const company = await this.control.addCompany(facts);
-    const browser = this.browser();
     return { company, browser, id: await this.install(browser, company) };
   }
 
