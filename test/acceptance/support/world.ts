@@ -122,6 +122,13 @@ export class World {
     return { web, worker: await this.startWorker(options) };
   }
 
+  /** Starts what `npm start` does, web and workers in one process, for tests that treat both alike. */
+  async startAll(options: StartOptions = {}): Promise<TestProcess> {
+    const all = this.#spawn('src/start.ts', options);
+    await this.#waitUntilUp(all, Number(this.env.PORT));
+    return all;
+  }
+
   /** Runs a command of the app, such as `src/cli.ts`, to its end. */
   async run(entry: string, args: readonly string[] = []): Promise<{ code: number | null; output: string }> {
     const process = spawnEntry(entry, this.env, { cwd: this.dir, args });
