@@ -271,9 +271,12 @@ describe('a large download', () => {
   const cookie = () => `partner_app.sid=${browser.cookies()['partner_app.sid']}`;
   const path = () => `/instances/${id}/contacts.ndjson`;
 
+  let copied: { browser: HttpBrowser; id: string } | undefined;
   beforeEach(async () => {
+    if (copied === undefined) await web.store.copy(LARGE, keyOf());
+    copied ??= { browser, id };
+    ({ browser, id } = copied);
     web.log.lines.length = 0;
-    await web.store.copy(LARGE, keyOf());
   });
 
   type Stream = typeof web.store.records.stream;
@@ -344,6 +347,7 @@ describe('a large download', () => {
 
   it('breaks off when the copy is deleted meanwhile, which is no error', async () => {
     const { answer } = await begin();
+    copied = undefined;
     await web.deps.control.disconnect(id, { deleteData: true });
     await expect(text(answer)).rejects.toThrow();
     await waitFor(() => web.log.lines.some(({ msg }) => msg === 'download ended early'));
