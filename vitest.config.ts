@@ -3,6 +3,7 @@ import './src/runtime/node-version.js';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { SlowestFiles } from './test/support/slowest-files.ts';
 import { PATIENCE_MS } from './test/support/wait-for.ts';
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -28,6 +29,7 @@ export default defineConfig(({ mode }) => {
       ],
       env: isQuick ? { TEST_DATABASE: 'sqlite' } : {},
       globalSetup: isQuick ? [] : ['test/support/postgres-for-all.ts'],
+      reporters: ['default', new SlowestFiles()],
       // Files wait for a window's end, a process, a browser; but each has several processes at work.
       maxWorkers: availableParallelism() + 1,
       // Ends for what hangs: a test waits several times, and its waits end first, with words.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HttpBrowser, Page } from '../support/http-browser.ts';
+import type { Page } from '../support/http-browser.ts';
 import type { SandboxCompany } from './support/sandbox-control.ts';
 import { createWorld, instanceOf } from './support/world.ts';
 
@@ -7,75 +7,39 @@ describe('2. Two tabs that install at once both end on their dashboards, and the
   const world = await createWorld();
   await world.startWeb();
 
-  type Step = 'begin one' | 'begin two' | 'finish one' | 'finish two';
+  /** How the tabs of a browser, with one cookie jar, interleave: what stands in one part happens at once. */
+  const ORDERS = [
+    'begin one, finish one, begin two, finish two',
+    'begin one, begin two, finish one, finish two',
+    'begin one, begin two, finish two, finish one',
+    'begin one + begin two, finish one, finish two',
+    'begin one + begin two, finish two, finish one',
+    'begin one, begin two, finish one + finish two',
+    'begin one + begin two, finish one + finish two',
+    'begin one, finish one + begin two, finish two',
+  ];
+  const cases = ORDERS.flatMap((order) => [false, true].map((isKnown) => ({ order, isKnown })));
 
-  /** The ways in which two tabs of a browser, with one cookie jar, interleave. The steps of a row run at once. */
-  const orders: Record<string, Step[][]> = {
-    'one after the other': [['begin one'], ['finish one'], ['begin two'], ['finish two']],
-    'begun in turn, finished in turn': [['begin one'], ['begin two'], ['finish one'], ['finish two']],
-    'begun in turn, the second finished first': [
-      ['begin one'],
-      ['begin two'],
-      ['finish two'],
-      ['finish one'],
-    ],
-    'begun at once, finished in turn': [['begin one', 'begin two'], ['finish one'], ['finish two']],
-    'begun at once, the second finished first': [['begin one', 'begin two'], ['finish two'], ['finish one']],
-    'begun in turn, finished at once': [['begin one'], ['begin two'], ['finish one', 'finish two']],
-    'begun and finished at once': [
-      ['begin one', 'begin two'],
-      ['finish one', 'finish two'],
-    ],
-    'the second begun while the first finishes': [['begin one'], ['finish one', 'begin two'], ['finish two']],
-  };
-
-  class Tab {
-    readonly #browser: HttpBrowser;
-    readonly #company: SandboxCompany;
-    #callback: URL | undefined;
-    #end: Page | undefined;
-
-    constructor(browser: HttpBrowser, company: SandboxCompany) {
-      this.#browser = browser;
-      this.#company = company;
-    }
-
-    async begin(): Promise<void> {
-      this.#callback = await world.authorize(this.#browser, this.#company);
-    }
-
-    async finish(): Promise<void> {
-      this.#end = await this.#browser.get(this.#callback ?? '');
-    }
-
-    get instance(): string {
-      if (this.#end === undefined) throw new Error('not finished');
-      expect(this.#end.text()).toContain(this.#company.name);
-      return instanceOf(this.#end);
-    }
-  }
-
-  const browsers = ['in a new browser', 'in a browser that has installed before'];
-  const cases = Object.entries(orders).flatMap(([title, steps]) =>
-    browsers.map((which) => ({ title, which, steps })),
-  );
-
-  it.each(cases)('$title, $which', async ({ title, which, steps }) => {
+  it.each(cases)('$order; the browser has installed before: $isKnown', async ({ order, isKnown }) => {
     const browser = world.browser();
-    const earlier: string[] = [];
-    if (which !== browsers[0]) {
-      const company = await world.control.addCompany({ name: `Earlier ${title}` });
-      earlier.push(await world.install(browser, company));
-    }
-    const one = new Tab(browser, await world.control.addCompany({ name: `One ${title}` }));
-    const two = new Tab(browser, await world.control.addCompany({ name: `Two ${title}` }));
-    const run = (step: Step) => {
-      const tab = step.endsWith('one') ? one : two;
-      return step.startsWith('begin') ? tab.begin() : tab.finish();
+    const all = isKnown ? [(await world.installed({ name: 'Earlier' }, browser)).id] : [];
+    const callbacks = new Map<string, URL>();
+    const step = async (what: string) => {
+      const [act, tab = ''] = what.split(' ');
+      const company = companies.get(tab) ?? expect.unreachable();
+      if (act === 'begin') {
+        callbacks.set(tab, await world.authorize(browser, company));
+        return;
+      }
+      const end = await browser.get(callbacks.get(tab) ?? '');
+      expect(end.text()).toContain(company.name);
+      all.push(instanceOf(end));
     };
-    for (const row of steps) await Promise.all(row.map(run));
-    const all = [...earlier, one.instance, two.instance];
-    expect(new Set(all).size).toBe(all.length);
+    const companies = new Map<string, SandboxCompany>();
+    for (const tab of ['one', 'two'])
+      companies.set(tab, await world.control.addCompany({ name: `Tab ${tab}` }));
+    for (const part of order.split(', ')) await Promise.all(part.split(' + ').map(step));
+    expect(new Set(all).size).toBe(isKnown ? 3 : 2);
     const front = await browser.get('/');
     for (const id of all) {
       expect(front.body).toContain(`"/instances/${id}"`);

@@ -3,7 +3,7 @@ import { createWorld, instanceOf } from './support/world.ts';
 
 describe('3. A callback that is double-clicked or reloaded makes one instance and ends on its dashboard.', async () => {
   const world = await createWorld();
-  await world.start();
+  await world.startAll();
 
   it('answers both clicks with the same dashboard', async () => {
     const company = await world.control.addCompany({ name: 'Twice' });

@@ -59,7 +59,7 @@ const CASES: [string, Fault][] = [
 
 describe('6. A token route that redirects, fails, times out, answers HTML or nonsense leads to a clear page, stores nothing, keeps an older grant, and the secret goes nowhere else.', async () => {
   const world = await createWorld();
-  await world.start();
+  await world.startAll();
   const { company, browser, id } = await world.installed({ name: 'Older grant' });
   await world.waitForSync(browser, id);
   const stored = async () => ({

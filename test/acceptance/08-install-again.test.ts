@@ -6,11 +6,13 @@ import { createWorld, instanceOf } from './support/world.ts';
 
 describe('8. Installing a company again updates its instance and wakes it up; where `/me` answers 404 or 403, each install is an instance of its own.', async () => {
   const world = await createWorld();
-  await world.start();
+  await world.startAll();
 
   async function endGrant(companyId: string): Promise<void> {
-    const match = { path: '/contacts', company_id: companyId };
-    await world.control.fault({ match, fault: { revoke: 'grant' }, times: 1 });
+    // A token that is due is asked for at once; after a 401 of a new one that takes half a minute.
+    await world.control.clock({ advance_ms: 61 * 60_000 });
+    const match = { path: '/oauth/token', company_id: companyId };
+    await world.control.fault({ match, fault: { status: 400, body: { error: 'invalid_grant' } }, times: 1 });
   }
 
   it.each([
@@ -129,7 +131,7 @@ describe('8. Installing a company again updates its instance and wakes it up; wh
 
 it('five administrators get in while other requests use up the limit, on a page that says that they wait', async () => {
   const world = await createWorld();
-  await world.start();
+  await world.startAll();
   const { company, id } = await world.synced({ name: 'Busy' });
   const others = Array.from({ length: 5 }, () => world.browser());
   const callbacks = await Promise.all(others.map((one) => world.authorize(one, company)));

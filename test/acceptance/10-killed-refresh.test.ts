@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { waitFor } from '../support/wait-for.ts';
 import type { FaultOrder } from './support/sandbox-control.ts';
-import { storedTokens } from './support/stored-tokens.ts';
+import { endLease, storedTokens } from './support/stored-tokens.ts';
 import { createWorld } from './support/world.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -59,6 +59,7 @@ describe('10. The newest refresh token is durable before it is used; a SIGKILL b
     else await waitFor(async () => (await tokenRequests(mark)).length > 0, 'the answer');
     if (typeof at === 'number') await sleep(at);
     await worker.stop('SIGKILL');
+    await endLease(world, id);
 
     const { now: killedAt } = await control.state();
     worker = await world.startWorker();

@@ -17,7 +17,7 @@ const TROUBLES = [
 describe('12. 500, 429 and timeouts of the token route keep the grant and back off with jitter.', async () => {
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   const { control } = world;
-  await world.start();
+  await world.startAll();
 
   const install = async (name: string) => {
     const { company, browser, id } = await world.synced({ name });

@@ -66,7 +66,7 @@ async function startWorld(minutes: number) {
   const answers: { edit: Edit } = { edit: (answer) => answer };
   await editTokenAnswers(world, (answer) => answers.edit(answer));
   const clock = new AppClock(world, minutes * MINUTE_MS);
-  await world.start();
+  await world.startAll();
   await world.control.clock({ frozen: true });
   return { world, clock, answers, minutes };
 }

@@ -6,7 +6,7 @@ import { createWorld } from './support/world.ts';
 describe('15. A 401 on a good token causes one refresh and one retry, then the reason is shown.', async () => {
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   const { control } = world;
-  await world.start();
+  await world.startAll();
 
   const newCompany = async (name: string) => {
     const { company, browser, id } = await world.synced({ name, contacts: 250 });

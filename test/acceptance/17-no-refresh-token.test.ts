@@ -10,7 +10,7 @@ describe('17. A response without a refresh token keeps the old one.', async () =
   const world = await createWorld({ sandbox: { windowMs: 2_000 } });
   let withRefreshToken: (answer: TokenAnswer) => TokenAnswer = (answer) => answer;
   await editTokenAnswers(world, (answer) => withRefreshToken(answer));
-  await world.start();
+  await world.startAll();
   const browser = world.browser();
   const id = await world.install(browser, await world.control.addCompany({ name: 'Kept' }));
   await world.waitForSync(browser, id);

@@ -32,7 +32,7 @@ afterAll(() => {
 
 describe('22. Cross-site requests change nothing (403); framing is blocked; `<script>` in any synced field is inert, in a real browser.', async () => {
   const world = await createWorld({ env: { OPERATOR_PASSWORD: PASSWORD } });
-  await world.start();
+  await world.startAll();
   const company = await world.control.addCompany({ name: 'Owner' });
   const owner = world.browser();
   const id = await world.install(owner, company);

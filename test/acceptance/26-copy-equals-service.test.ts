@@ -74,7 +74,7 @@ describe("26. The copy equals the service's after two full runs, whatever was in
     ['without checks', '0'],
   ])('%s, no record that moves to a page that was read turns deleted', async (_how, seconds) => {
     const moving = seconds === '1' ? world : await createWorld({ env: { CHECK_INTERVAL_SECONDS: '0' } });
-    if (moving !== world) await moving.start(report.options);
+    if (moving !== world) await moving.startAll(report.options);
     const { company, browser, id } = await moving.installed({
       name: 'Active',
       contacts: CONTACTS,

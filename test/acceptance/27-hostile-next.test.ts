@@ -15,7 +15,7 @@ describe('27. A repeating, circular or endless `next` is noticed and bounded; on
   const { host, port } = new URL(proxy.origin);
   const world = await createWorld({ env: { SERVICE_API_URL: proxy.apiUrl } });
   proxy.lead(world.sandbox.origin);
-  await world.start();
+  await world.startAll();
 
   /** Nobody may call here; it listens on every address of this machine. */
   let calls = 0;

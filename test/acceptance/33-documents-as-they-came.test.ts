@@ -41,7 +41,7 @@ describe('33. A record that cannot be kept (no id, NUL, lone surrogates, 20 MB) 
   const proxy = await startProxy();
   const world = await createWorld({ env: { SERVICE_API_URL: proxy.apiUrl } });
   proxy.lead(world.sandbox.origin);
-  await world.start();
+  await world.startAll();
 
   /** Installs a company with these contacts, page by page. */
   async function installed(...pages: string[][]) {

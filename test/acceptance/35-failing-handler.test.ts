@@ -38,7 +38,7 @@ async function createFailingWorld(env: Record<string, string>) {
 describe('35. A handler that throws, hangs, loops without end, fills its memory, calls `process.exit` or lets a promise reject unheard is tried again with growing pauses, then the failing record alone becomes a dead letter, shown with its reason and a button; the sync, the other records, the other companies and the process go on; a handler that fails for every record makes ten dead letters a list, then waits.', async () => {
   const HANDLER_RETRY_SECONDS = PAUSES_MS.map((ms) => ms / 1_000).join(',');
   const { world, report, setFails } = await createFailingWorld({ HANDLER_RETRY_SECONDS });
-  await world.start(report.options);
+  await world.startAll(report.options);
   const ending = await createFailingWorld({ HANDLER_RETRY_SECONDS: '0.1', HANDLER_MEMORY_MB: '64' });
   await ending.world.startWeb(ending.report.options);
   const workers = [

@@ -40,7 +40,7 @@ async function copied(world: World, report: HandlerReport, contacts: number) {
 describe('37. A full run that would delete more than half of a list of 10 or more holds the deletions until a person confirms, or until all full runs of 24 hours agree.', async () => {
   const world = await createWorld({ sandbox: { windowMs: 1_000 }, env: ENV });
   const report = new HandlerReport();
-  await world.start(report.options);
+  await world.startAll(report.options);
 
   it.concurrent('a person who confirms deletes what no run since has seen', async () => {
     const { company, browser, id, syncEmpty, kept, told, page } = await copied(world, report, BRAKE_FROM);

@@ -19,7 +19,7 @@ describe('42. A new or changed record of a list by last activity reaches the han
   });
   const { control } = world;
   const report = new HandlerReport();
-  await world.start(report.options);
+  await world.startAll(report.options);
 
   const installed = (contacts: number, order: 'activity' | 'created') =>
     world.installed({ name: 'Fresh', contacts, conversations: 0, order });

@@ -81,14 +81,3 @@ test('rotation is due before the last half day of any calendar reading of six mo
     expect(rotationDueAt(issuedAt, 'ins_1')).toBeLessThan(addMonths(issuedAt, 6) - DAY_MS / 2);
   }
 });
-
-test('instances that were installed together are spread over those hours, each at its own time', () => {
-  const hours = new Map<number, number>();
-  for (let index = 0; index < 1_200; index++) {
-    const hour = Math.floor((rotationDueAt(0, `ins_${index}`) - 179 * DAY_MS) / HOUR_MS);
-    hours.set(hour, (hours.get(hour) ?? 0) + 1);
-  }
-  expect(hours.size).toBe(12);
-  expect(Math.min(...hours.values())).toBeGreaterThan(50);
-  expect(rotationDueAt(NOW, 'ins_7')).toBe(rotationDueAt(NOW, 'ins_7'));
-});

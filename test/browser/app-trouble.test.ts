@@ -5,10 +5,11 @@ import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { redisUrlAt, startTestRedis } from '../support/test-redis.ts';
 import { startWeb } from '../web/start-web.ts';
-import { instanceStatus } from '../web/status-fixtures.ts';
 
 const proxy = await startTcpProxy((await startTestRedis()).port);
-const testApp = await startTestApp({ workers: false, redisUrl: redisUrlAt(proxy.port) });
+// So slow that no list waits for the limit.
+const sandbox = { latencyMs: 250 };
+const testApp = await startTestApp({ sandbox, workers: false, redisUrl: redisUrlAt(proxy.port) });
 const { control, config } = testApp;
 const browser = await openBrowser();
 
@@ -64,9 +65,7 @@ test('an open page says that it is not live while the app is away, and goes on b
   const web = await startWeb({ publicUrl });
   way.lead(Number(new URL(web.url).port));
   const page = await browser.newPage();
-  const begun = await page.request.get(`${publicUrl}/install`, { maxRedirects: 0 });
-  const state = new URL(begun.headers().location ?? '').searchParams.get('state');
-  await page.goto(`${publicUrl}/oauth/callback?state=${state}&code=ins_1`);
+  const id = await web.installedOn(page, 'Own');
   const mark = page.locator('[data-live-mark]');
   await mark.filter({ hasText: /^Live$/ }).waitFor();
 
@@ -75,7 +74,7 @@ test('an open page says that it is not live while the app is away, and goes on b
   await banner
     .filter({ hasText: /^Not live: the app cannot be reached\. This page shows what was so at / })
     .waitFor();
-  web.domain.instances.set('ins_1', instanceStatus({ status: 'paused' }));
+  await web.store.instances.setStatus(id, 'paused', { from: ['active'] });
   await way.pass();
   await page.getByRole('button', { name: 'Resume' }).waitFor();
   expect(await banner.textContent()).toBe('');

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { type AppEvent, EventSender } from '../../src/changes/app-events.ts';
+import type { Company } from '../../src/sandbox/types.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openStores } from '../../src/store/stores.ts';
-import type { Company } from '../sandbox/support/test-sandbox.ts';
 import { DATABASES } from '../store/test-store.ts';
-import { installCompany } from '../support/install-company.ts';
+import { installCompany } from '../support/install-many.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { RESOURCES } from '../support/usual-resources.ts';

@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
+import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { RunStore } from '../../src/store/runs.ts';
-import { installCompany } from '../support/install-company.ts';
+import { installCompany, installMany } from '../support/install-many.ts';
 import { startTestApp, type TestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -96,4 +97,24 @@ test('two installations on one Redis work apart, under keys of their own', async
   const [own, others] = [await app.queues.workers(), await second.app.queues.workers()];
   expect([own?.length, others?.length]).toEqual([1, 1]);
   expect(own?.[0]?.id).not.toBe(others?.[0]?.id);
+});
+
+test('a process has more runs at work while its CPU is idle, and fewer while it is busy', async () => {
+  const slow = await startTestApp({ web: false, workers: false, sandbox: { latencyMs: 1_500 } });
+  const { db: database } = await open(slow);
+  const { sandbox, config } = slow;
+  const companies = Array.from({ length: 250 }, (_, n) =>
+    sandbox.company({ name: `Company ${n}`, plan: 'starter', contacts: 1, conversations: 1 }),
+  );
+  await installMany(database, new TokenCipher(config.tokenKeys), sandbox, companies);
+  const workers = slow.app.startWorkers();
+  const active = async () => (await slow.app.queues.syncCounts()).active;
+  const first = 64;
+  await waitFor(async () => (await active()) > first, 'more runs');
+  await waitFor(async () => {
+    for (const from = performance.now(); performance.now() - from < 600; );
+    return (await active()) < first / 2;
+  }, 'fewer runs');
+  expect((await slow.app.queues.syncCounts()).waiting).toBeGreaterThan(0);
+  await workers.close();
 });

@@ -1,8 +1,9 @@
-import type { TokenCipher } from '../../src/auth/token-cipher.ts';
+import { TokenCipher } from '../../src/auth/token-cipher.ts';
 import { encryptTokens } from '../../src/auth/tokens.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { Company } from '../../src/sandbox/types.ts';
 import type { Database } from '../../src/store/database.ts';
+import type { TestApp } from './test-app.ts';
 
 const PORTION = 500;
 const ROTATION_IN_MS = 30 * 24 * 3_600_000;
@@ -53,4 +54,15 @@ export async function installMany(
     });
   }
   return rows.map(({ instance }) => instance.id);
+}
+
+/** A new company of the sandbox that has installed the app, without a run. */
+export async function installCompany(
+  { config, sandbox }: TestApp,
+  db: Database,
+  facts: { contacts?: number; conversations?: number },
+): Promise<{ id: string; company: Company }> {
+  const company = sandbox.company({ name: 'Installed', plan: 'enterprise', conversations: 0, ...facts });
+  const [id = ''] = await installMany(db, new TokenCipher(config.tokenKeys), sandbox, [company]);
+  return { id, company };
 }

@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,6 +48,8 @@ rm -rf "$@"
 export interface PostgresServer {
   /** Of its superuser, in the database `postgres`. */
   url: string;
+  /** Its disk is full from now on: the operating system lets none of its processes write a file. */
+  fillDisk(): void;
   /** Stops it in order, which breaks off all connections. */
   stop(): Promise<void>;
   /** Starts it again, at the same port, with its data. */
@@ -96,6 +98,14 @@ export async function startPostgresServer(
     await closed;
     clearTimeout(killer);
   };
+  const fillDisk = () => {
+    const pid = String(server?.pid);
+    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', pid], { encoding: 'utf8' });
+    for (const one of [pid, ...children.split(/\s+/).filter(Boolean)]) {
+      // One that has ended meanwhile writes nothing, either.
+      spawnSync('prlimit', ['--pid', one, '--fsize=1:unlimited'], POSTGRES_USER);
+    }
+  };
   const close = async () => {
     await stop();
     watcher.stdin.end();
@@ -114,7 +124,7 @@ export async function startPostgresServer(
     };
     await succeed(launch(join(bin, 'initdb'), ['-D', data, ...INIT_OPTIONS]));
     await start();
-    return { url, stop, start, close };
+    return { url, fillDisk, stop, start, close };
   } catch (error) {
     await close();
     throw error;

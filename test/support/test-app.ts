@@ -104,7 +104,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     env: { ...env, ...secrets },
     redisUrl,
     sandbox,
-    control: new SandboxControl(sandbox.origin),
+    control: new SandboxControl(sandbox.origin, sandbox),
     log,
   };
 }

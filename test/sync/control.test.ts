@@ -111,12 +111,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     expect((await statusOf(claim)).next_sync_at).toBeNull();
   });
 
-  test.each([0, -1, 1.5, 44_641, Number.NaN])('%d minutes are not an interval', async (minutes) => {
-    const setting = control.setInterval(await store.addInstance(), 'contacts', minutes);
-    await expect(setting).rejects.toThrow('from 1 to 44,640 (31 days)');
-    await expect(setting).rejects.toBeInstanceOf(RangeError);
-  });
-
   test('the handler gets an erased record as deleted', async () => {
     const claim = await store.copy(documentsOf(2));
     await deliverAll(claim);
@@ -154,23 +148,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
     });
   });
 
-  test('operators page through a search, and the sums count all instances', async () => {
-    const { url: _url, db, ...own } = await openTestStore(kind);
-    const reader = new StatusReader({ ...parts, ...own, hasHandler: true });
-    const rows = Array.from({ length: 102 }, (_, n) => ({
-      ...{ id: `ins_${n}`, name: `Company ${n}`, installed_at: NOW },
-      status: n === 0 ? ('paused' as const) : ('active' as const),
-    }));
-    await db.insertInto('instances').values(rows).execute();
-    const first = await reader.readPage({ page: 1, search: 'COMPANY', filter: 'active' });
-    expect(first).toMatchObject({ page: 1, total: 101, states: { active: 101, paused: 1 } });
-    expect(first.instances).toHaveLength(50);
-    expect((await reader.readPage({ page: 9, filter: 'active' })).instances).toHaveLength(1);
-    const none = await reader.readPage({ page: 3, search: 'nobody' });
-    expect(none).toMatchObject({ page: 1, total: 0, instances: [], states: { active: 101 } });
-    await db.destroy();
-  });
-
   test.each(['fails', 'is silent'])('the status is read while Redis %s', async (how) => {
     const read = () => (how === 'fails' ? Promise.reject(new Error('away')) : new Promise<never>(() => {}));
     const budget = Object.assign(new RateBudget(redis), { read });
@@ -179,16 +156,6 @@ describe.each(DATABASES)('on %s', async (kind) => {
       budget: { limit: null, remaining: null, reset_at: null, burst_remaining: null, blocked_until: null },
       resources: { contacts: { state: 'running' } },
     });
-  });
-
-  test.each([true, false])('a disconnect removes the copy if asked: %s', async (deleteData) => {
-    const claim = await store.copy(documentsOf(2));
-    expect(await control.disconnect(claim.instanceId, { deleteData })).toBe(true);
-    expect(await statusOf(claim)).toMatchObject({
-      ...{ status: 'disconnected', deleting_copy: false, has_copy: !deleteData },
-      token: { access_expires_at: null, rotations: 0 },
-    });
-    expect(await control.disconnect('ins_nobody', {})).toBe(false);
   });
 
   test('the status shows each list, even before its first run', async () => {

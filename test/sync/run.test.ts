@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { Company } from '../../src/sandbox/types.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { openStores } from '../../src/store/stores.ts';
 import type { FaultOrder } from '../acceptance/support/sandbox-control.ts';
-import { type Company, TestSandbox } from '../sandbox/support/test-sandbox.ts';
+import { TestSandbox } from '../sandbox/support/test-sandbox.ts';
 import { collect, DATABASES, openTestStore } from '../store/test-store.ts';
-import { installCompany } from '../support/install-company.ts';
+import { installCompany } from '../support/install-many.ts';
 import { startTestApp } from '../support/test-app.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openList } from './list-service.ts';

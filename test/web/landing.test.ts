@@ -2,8 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { tempDir } from '../support/temp-dir.ts';
-import { install, type StartedWeb, startWeb } from './start-web.ts';
-import { instanceStatus } from './status-fixtures.ts';
+import { type StartedWeb, startWeb } from './start-web.ts';
 
 let web: StartedWeb;
 beforeAll(async () => {
@@ -21,30 +20,28 @@ describe('the front page', () => {
   });
 
   it("lists this session's instances, newest first, and nobody else's", async () => {
-    web.domain.instances.set('ins_a', instanceStatus({ id: 'ins_a', name: 'Alpha' }));
-    web.domain.instances.set('ins_b', instanceStatus({ id: 'ins_b', name: '<b>Beta</b>', status: 'paused' }));
-    const browser = web.browser();
-    await install(browser, 'ins_a');
-    await install(browser, 'ins_b');
+    const { browser, id } = await web.installed('<b>Alpha</b>');
+    await web.store.instances.setStatus(id, 'paused', { from: ['active'] });
+    await web.installed('Beta', browser);
     const { body } = await browser.get('/');
-    expect(body.indexOf('&lt;b&gt;Beta&lt;/b&gt;')).toBeGreaterThan(0);
-    expect(body.indexOf('&lt;b&gt;Beta&lt;/b&gt;')).toBeLessThan(body.indexOf('Alpha'));
+    expect(body.indexOf('Beta')).toBeGreaterThan(0);
+    expect(body.indexOf('Beta')).toBeLessThan(body.indexOf('&lt;b&gt;Alpha&lt;/b&gt;'));
     expect(body).toContain('Paused');
     expect((await web.browser().get('/')).body).not.toContain('Alpha');
   });
 
   it('says before a log-out which company can be seen again, and which cannot', async () => {
-    web.domain.instances.set('ins_known', instanceStatus({ id: 'ins_known' }));
-    web.domain.instances.set('ins_unknown', instanceStatus({ id: 'ins_unknown', company_id: null }));
-    const browser = web.browser();
-    await install(browser, 'ins_known');
-    const settingsOf = async (id: string) => (await browser.get(`/instances/${id}/settings`)).body;
-    expect(await settingsOf('ins_known')).toContain('has to sign in again.');
+    const { browser, id } = await web.installed('Riverside Dental');
+    const settings = async () => (await browser.get(`/instances/${id}/settings`)).body;
+    expect(await settings()).toContain('has to sign in again.');
     const known = (await browser.get('/')).body;
     expect(known).toContain('To see a company here again, sign in again.');
     expect(known).not.toContain('You cannot return');
-    await install(browser, 'ins_unknown');
-    expect(await settingsOf('ins_unknown')).toContain('None can return to it');
+    const { db } = web.store;
+    await db.transact((tx) =>
+      tx.updateTable('instances').set({ company_id: null }).where('id', '=', id).execute(),
+    );
+    expect(await settings()).toContain('None can return to it');
     const { body } = await browser.get('/');
     expect(body).toContain('You cannot return to “Riverside Dental” after that');
     expect(body).not.toContain('To see a company here again');
@@ -52,17 +49,9 @@ describe('the front page', () => {
 
   it('shows the logo of the fork in place of icon and name, if there is one', async () => {
     expect((await web.browser().get('/')).body).toContain('alt="" width="28" height="28">Test app</a>');
-    const appInfo = {
-      name: 'Acme',
-      description: 'd',
-      colour: '#000000',
-      support: 's',
-      logo: '/assets/acme.svg',
-    };
-    const own = await startWeb({ redis: web.redis, appInfo });
-    expect((await own.browser().get('/')).body).toContain(
-      '<img src="/assets/acme.svg" alt="Acme" height="32"></a>',
-    );
+    const appInfo = { ...web.deps.appInfo, name: 'Acme', logo: '/assets/acme.svg' };
+    const own = await web.restart({ appInfo });
+    expect((await own.get('/')).body).toContain('<img src="/assets/acme.svg" alt="Acme" height="32"></a>');
   });
 
   it('is the page of the fork, if it has one, with partials and assets of both', async () => {
@@ -73,7 +62,7 @@ describe('the front page', () => {
     writeFileSync(join(ownViews, 'landing.eta'), page);
     writeFileSync(join(ownViews, 'partials/greeting.eta'), 'Welcome to <%= it.site.name %>: ');
     writeFileSync(join(ownViews, 'assets/icon.svg'), '<svg id="ours"/>');
-    const browser = (await startWeb({ redis: web.redis, ownViews })).browser();
+    const browser = await web.restart({ ownViews });
     expect((await browser.get('/')).body).toMatch(/<title>Ours · Test app[\s\S]*Welcome to Test app: –/);
     expect((await browser.get('/assets/icon.svg')).body).toBe('<svg id="ours"/>');
     expect((await browser.get('/assets/app.css')).status).toBe(200);
@@ -82,8 +71,8 @@ describe('the front page', () => {
 
   it('says that the service is the sandbox, with a link', async () => {
     const sandboxUrl = 'http://127.0.0.1:4010';
-    const sandbox = await startWeb({ redis: web.redis, isSandbox: true, sandboxUrl });
-    expect((await sandbox.browser().get('/')).body).toContain(`href="${sandboxUrl}"`);
+    const sandbox = await web.restart({ isSandbox: true, sandboxUrl });
+    expect((await sandbox.get('/')).body).toContain(`href="${sandboxUrl}"`);
   });
 });
 

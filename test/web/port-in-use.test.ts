@@ -21,14 +21,7 @@ test('a port without an app yet says that the process is alive, and starting; th
   await taken.close();
 });
 
-const HELD = `Port ${port} is in use: end what listens there, or set`;
-const NO_ADDRESS = 'is no address of this machine: set HOST to one that is.';
-
-test.each([
-  [{ host: '127.0.0.1', port, variable: 'PORT' }, `${HELD} PORT to another one.`],
-  [{ host: '127.0.0.1', port, variable: 'WORKER_PORT' }, `${HELD} WORKER_PORT to another one.`],
-  [{ host: '192.0.2.1', port: 0, variable: 'WORKER_PORT' }, `192.0.2.1 ${NO_ADDRESS}`],
-  [{ host: 'nowhere.invalid', port: 0, variable: 'WORKER_PORT' }, `nowhere.invalid ${NO_ADDRESS}`],
-] as const)('an address that cannot be had is told with where it was set: %j', async (address, message) => {
-  await expect(takePort(address)).rejects.toThrow(message);
+test('a port that is taken is told with the variable that sets it', async () => {
+  const taken = takePort({ host: '127.0.0.1', port, variable: 'WORKER_PORT' });
+  await expect(taken).rejects.toThrow(`Port ${port} is in use: end what listens there, or set WORKER_PORT`);
 });

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type RequestFacts, requestLog } from '../../src/web/request-log.ts';
 import { testLogger } from '../support/test-logger.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { install, type StartedWeb, startWeb } from './start-web.ts';
+import { type StartedWeb, startWeb } from './start-web.ts';
 
 const seen: RequestFacts[] = [];
 let web: StartedWeb;
@@ -23,12 +23,11 @@ async function factsOf(requests: number, act: () => Promise<unknown>): Promise<R
 
 describe('what is measured of a request', () => {
   it('is the route by its pattern, once a request', async () => {
-    const browser = web.browser();
-    await install(browser, 'ins_measured');
+    const { browser, id } = await web.installed('Measured');
     const facts = await factsOf(3, async () => {
-      await browser.get('/instances/ins_measured');
-      await browser.get('/instances/ins_measured/contacts.ndjson');
-      await browser.post('/instances/ins_measured/sync', {}, { follow: false });
+      await browser.get(`/instances/${id}`);
+      await browser.get(`/instances/${id}/contacts.ndjson`);
+      await browser.post(`/instances/${id}/sync`, {}, { follow: false });
     });
     expect(facts.map(({ method, route, status }) => [method, route, status])).toEqual([
       ['GET', '/instances/:id', 200],
@@ -57,11 +56,10 @@ describe('the line of a request', () => {
   const last = () => web.log.lines.findLast(({ route }) => route !== undefined);
 
   it('is for debugging when machines or open pages ask, and for redirects', async () => {
-    const browser = web.browser();
-    await install(browser, 'ins_quiet');
-    const paths = ['/instances/ins_quiet/status', '/assets/app.css', '/healthz', '/readyz', '/metrics'];
+    const { browser, id } = await web.installed('Quiet');
+    const paths = [`/instances/${id}/status`, '/assets/app.css', '/healthz', '/readyz', '/metrics'];
     await factsOf(7, async () => {
-      for (const path of [...paths, '/', '/instances/ins_quiet']) await browser.get(path);
+      for (const path of [...paths, '/', `/instances/${id}`]) await browser.get(path);
     });
     const levels = (route: string) => {
       const lines = web.log.lines.filter((line) => line.route === route);
@@ -87,16 +85,18 @@ describe('the line of a request', () => {
     ...['/instances/ins_log/contacts/hush', '/instances/ins_log/contacts?record=hush', '/instances/hush'],
     ...['/instances/ins_log/hush/of/nobody', '/instances/ins_log%2Fcontacts%252fhush'],
   ])('holds no query, and no id of a record: %s', async (path) => {
-    const browser = web.browser();
-    await install(browser, 'ins_log');
-    await factsOf(1, () => browser.get(path));
+    const { browser, id } = await web.installed('Logged');
+    await factsOf(1, () => browser.get(path.replace('ins_log', id)));
     expect(last()?.msg).toMatch(/^GET \S+ \d+ \d+ ms$/);
     expect(web.log.text()).not.toContain('hush');
   });
 
   it('names instance and request as the lines of the workers do', () => {
     const installed = web.log.lines.find(({ msg }) => msg === 'installed');
-    expect(installed).toMatchObject({ instanceId: 'ins_measured', requestId: expect.any(String) });
+    expect(installed).toMatchObject({
+      instanceId: expect.stringMatching(/^ins_/),
+      requestId: expect.any(String),
+    });
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll } from 'vitest';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { lock } from './database.ts';
 
-/** A database whose disk or server a test can take away. */
+/** A database whose disk a test can fill. */
 export interface TroubledDatabase {
   /** Variables for the app's processes. */
   env: Record<string, string>;
@@ -36,11 +36,15 @@ export async function makeTroubledDatabase(): Promise<TroubledDatabase> {
   afterAll(() => server.close());
   return {
     env: { DATABASE_URL: server.url },
-    lost: { what: 'a server that has stopped', reason: /reach|connect/i },
+    // It ends itself when it cannot write its log, and does not start while that is so.
+    lost: { what: 'a full disk', reason: /full|reach|connect/i },
     lock,
     async lose() {
-      await server.stop();
-      return () => server.start();
+      server.fillDisk();
+      return async () => {
+        await server.stop();
+        await server.start();
+      };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import type { Fault, FaultMatch, JournalRow } from '../../../src/sandbox/types.ts';
+import type { Fault, FaultMatch, JournalRow, Sandbox } from '../../../src/sandbox/types.ts';
 
 /** A company as the control interface describes it. */
 export interface SandboxCompany {
@@ -20,9 +20,12 @@ export interface FaultOrder {
 /** The control interface of a sandbox. */
 export class SandboxControl {
   readonly #origin: string;
+  readonly #here: Sandbox | undefined;
 
-  constructor(origin: string) {
+  /** @param here the sandbox, if it runs in this process: long journals need not become text then */
+  constructor(origin: string, here?: Sandbox) {
     this.#origin = origin;
+    this.#here = here;
   }
 
   /** The service's time, in milliseconds since 1970, and its companies. */
@@ -58,8 +61,8 @@ export class SandboxControl {
   }
 
   /** The journal, oldest first, without what came before entry `after`. */
-  requests(after = 0): Promise<JournalRow[]> {
-    return this.call('GET', `requests?after=${after}`);
+  async requests(after = 0): Promise<JournalRow[]> {
+    return this.#here?.requests(after) ?? this.call('GET', `requests?after=${after}`);
   }
 
   /** The number of the newest journal entry, to ask for what comes later. */

@@ -24,6 +24,12 @@ export async function putTokenRow(world: World, row: TokenRow): Promise<void> {
   ]);
 }
 
+/** As if the lease of a refresh had run out, which takes half a minute. */
+export async function endLease(world: World, id: string): Promise<void> {
+  const sql = 'update tokens set lease_until = 1 where instance_id = $1 and lease_until is not null';
+  await query(world.databaseUrl, sql, [id]);
+}
+
 /** The tokens of an instance as the database holds them, encrypted. */
 export async function storedTokens(
   world: World,

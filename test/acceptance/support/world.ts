@@ -85,7 +85,7 @@ export class World {
 
   constructor(sandbox: Sandbox, redis: TestRedis, env: Record<string, string>) {
     this.sandbox = sandbox;
-    this.control = new SandboxControl(sandbox.origin);
+    this.control = new SandboxControl(sandbox.origin, sandbox);
     this.redis = redis;
     this.env = { DATABASE_URL: `file:${this.dir}/app.db`, ...env };
   }
@@ -120,6 +120,13 @@ export class World {
   async start(options: StartOptions = {}): Promise<{ web: TestProcess; worker: TestProcess }> {
     const web = await this.startWeb(options);
     return { web, worker: await this.startWorker(options) };
+  }
+
+  /** Starts what `npm start` does, web and workers in one process, for tests that treat both alike. */
+  async startAll(options: StartOptions = {}): Promise<TestProcess> {
+    const all = this.#spawn('src/start.ts', options);
+    await this.#waitUntilUp(all, Number(this.env.PORT));
+    return all;
   }
 
   /** Runs a command of the app, such as `src/cli.ts`, to its end. */
@@ -158,10 +165,9 @@ export class World {
     return instanceOf(await this.consent(browser, await browser.get('/install'), company));
   }
 
-  /** Installs a new company in a browser of its own. */
-  async installed(facts: Parameters<SandboxControl['addCompany']>[0]) {
+  /** Installs a new company, in a browser of its own unless one is given. */
+  async installed(facts: Parameters<SandboxControl['addCompany']>[0], browser = this.browser()) {
     const company = await this.control.addCompany(facts);
-    const browser = this.browser();
     return { company, browser, id: await this.install(browser, company) };
   }
 
