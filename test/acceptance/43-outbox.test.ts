@@ -10,13 +10,13 @@ import type { SandboxCompany } from './support/sandbox-control.ts';
 import { createWorld } from './support/world.ts';
 
 const WINDOW_MS = 2_000;
-const CONVERSATIONS = 210;
+const CONVERSATIONS = 460;
 const CONTACTS = 20;
 /** Of each conversation, in their order. */
 const STEPS = ['POST tags', 'POST messages', 'PUT assignee', 'PATCH '];
-/** Four to each conversation, and the messages: 1,000. */
+/** Four to each conversation, and the messages: 2,000. */
 const WRITES = CONVERSATIONS * STEPS.length + CONTACTS * MESSAGES;
-const KILLS = 6;
+const KILLS = 15;
 /** The leases of killed workers, the pauses after them, and a sync. */
 const SETTLED_MS = 240_000;
 
@@ -51,7 +51,7 @@ describe('43. What a handler puts into the outbox is sent to the service at leas
     return (await control.fault({ match, fault: effect, times })).id;
   };
 
-  it('1,000 writes, six killed workers, lost answers and failing routes', {
+  it('2,000 writes, fifteen killed workers, lost answers and failing routes', {
     timeout: 600_000,
   }, async () => {
     const uncounted = [
@@ -76,7 +76,7 @@ describe('43. What a handler puts into the outbox is sent to the service at leas
       world.startWorker(options),
       world.startWorker(options),
     ]);
-    const moments = Array.from({ length: KILLS }, () => randomInt(WRITES - 200)).sort(
+    const moments = Array.from({ length: KILLS }, () => randomInt(WRITES - 300)).sort(
       (one, other) => one - other,
     );
     const starting: Promise<TestProcess>[] = [];
