@@ -78,6 +78,17 @@ describe('The package, in another project', () => {
     expect(await run('node', 'script.ts')).toMatch(/^flt_\w+ Bearer Acme\n$/);
   });
 
+  test('An older Node is told which one is needed', async () => {
+    const older = "Object.defineProperty(process, 'versions', { value: { node: '20.1.0' } })";
+    const failed = (code: string) => run('node', '-e', `${older};${code}`).catch(String);
+    const words = 'Node 22 or newer is needed, this is 20.1.0.';
+    expect(await failed("require('partner-app/sandbox')")).toContain(words);
+    expect(await failed("import('partner-app/sandbox')")).toContain(words);
+    expect(await failed("import('./node_modules/partner-app/lib/command.js')")).toContain(
+      `sandbox: ${words}`,
+    );
+  });
+
   const guide = readFileSync(join(ROOT, 'docs/sandbox.md'), 'utf8');
   const example = /```ts\n([^`]*useSandbox[\s\S]*?)```/.exec(guide)?.[1] ?? '';
   /** The documented line of a test runner in place of Vitest's in the documented test. */
