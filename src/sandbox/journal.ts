@@ -144,16 +144,16 @@ export class Journal {
     return this.#count;
   }
 
-  add({ search, ...entry }: JournalEntry, request: Content, answer: Content): JournalRow {
+  add({ search, ...entry }: JournalEntry, request: Content, answer: Content): void {
     const n = this.#count + 1;
-    const row = {
+    this.#rows[this.#count % CAPACITY] = {
       n,
       ...entry,
       path: hide(entry.path),
       query: search === '' ? {} : shownQuery(search),
       ignored: entry.ignored.map((name) => hide(name)),
+      duration_ms: Math.round(entry.duration_ms * 10) / 10,
     };
-    this.#rows[this.#count % CAPACITY] = row;
     this.#count = n;
     const { headers, body } = answer;
     const kept = body.length > ANSWER_KEPT_MAX ? LONG_BODY : body;
@@ -165,7 +165,6 @@ export class Journal {
       this.#exchanged.delete(oldest);
       this.#bytes -= one.bytes;
     }
-    return row;
   }
 
   /** The rows with a number above `after`, oldest first, without secrets; numbers start with 1. */

@@ -222,19 +222,6 @@ describe('The journal', () => {
 });
 
 describe('A request that a test waits for', () => {
-  test('It is there before its answer, also where its client no longer waits', async () => {
-    const { service, token } = await startCompany();
-    service.sandbox.faults.order({ match: { path: '/contacts' }, fault: { delay_ms: 60_000 } });
-    const away = new AbortController();
-    const call = fetch(`${service.sandbox.apiUrl}/contacts`, {
-      ...{ headers: { authorization: `Bearer ${token}` }, signal: away.signal },
-    });
-    await expect.poll(() => service.sandbox.requests()).toHaveLength(1);
-    away.abort();
-    await expect(call).rejects.toThrow('aborted');
-    expect(service.sandbox).toHaveReceived({ path: '/contacts', status: 200 });
-  });
-
   test('Its body may be nested as deep as you like', async () => {
     const { service, token } = await startCompany();
     const deep = `{"name":"x","note":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;

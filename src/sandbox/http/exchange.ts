@@ -102,30 +102,25 @@ export async function exchange(
   const { headers, body }: Pick<Answer, 'headers' | 'body'> = answer ?? { headers: {}, body: '' };
   const remaining = headers[HEADER.remaining];
   const isDropped = answer === undefined || (fault?.drop === 'after' && fault.truncate === undefined);
-  // Before the answer: a client that waits no longer finds its request there, too.
-  const row = world.journal.add(
-    {
-      at,
-      method,
-      path,
-      search,
-      status: isDropped ? 0 : answer.status,
-      company_id: companyId ?? null,
-      application: application ?? null,
-      tier: headers[HEADER.tier] ?? null,
-      remaining: remaining === undefined ? null : Number(remaining),
-      fault: taken?.id ?? null,
-      ignored: prepared.ignored ?? [],
-      duration_ms: 0,
-    },
-    { headers: call.headers, body: call.sent ?? '' },
-    { headers, body },
-  );
   const delayMs = answer === undefined ? 0 : latencyMs + (fault?.delay_ms ?? 0);
   // A stopping process does not wait for answers that are still held back.
   if (delayMs > 0) await pause(delayMs, undefined, { ref: false });
-  row.duration_ms = Math.round((performance.now() - startedAt) * 10) / 10;
   if (isDropped) response.destroy();
   else if (fault === undefined) send(response, answer, world.clock.now());
   else await deliver(response, answer, fault, world.clock.now());
+  const row = {
+    at,
+    method,
+    path,
+    search,
+    status: isDropped ? 0 : answer.status,
+    company_id: companyId ?? null,
+    application: application ?? null,
+    tier: headers[HEADER.tier] ?? null,
+    remaining: remaining === undefined ? null : Number(remaining),
+    fault: taken?.id ?? null,
+    ignored: prepared.ignored ?? [],
+    duration_ms: performance.now() - startedAt,
+  };
+  world.journal.add(row, { headers: call.headers, body: call.sent ?? '' }, { headers, body });
 }
