@@ -161,7 +161,7 @@ async function requeue(job: Job, token: string | undefined, at: number): Promise
 }
 
 /** Limits the runs at once to what the CPU can do, and knows whether other jobs wait for a slot. */
-function adjustConcurrency(sync: Worker, queues: Queues) {
+export function adjustConcurrency(sync: { concurrency: number }, queues: Pick<Queues, 'syncCounts'>) {
   const { least, most, step } = RUNS_AT_ONCE;
   let last = performance.eventLoopUtilization();
   let waiting = 0;
