@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -59,7 +59,12 @@ describe('a fork with the examples of README and docs', () => {
   beforeAll(() => {
     symlinkSync(join(ROOT, 'node_modules'), join(fork, 'node_modules'));
     for (const part of PARTS) cpSync(join(ROOT, part), join(fork, part), { recursive: true });
-    for (const example of EXAMPLES) if (example.path !== HANDLER) write(example);
+    // Not what is this fork's own: it may not fit the examples.
+    for (const own of ['src/integration', 'test/integration']) rmSync(join(fork, own), { recursive: true });
+    for (const file of ['types.ts', 'app-info.ts']) {
+      cpSync(join(ROOT, 'src/integration', file), join(fork, 'src/integration', file));
+    }
+    for (const example of EXAMPLES.toReversed()) write(example);
   });
 
   test('has examples of every page, and of every kind of file', () => {

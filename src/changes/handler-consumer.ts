@@ -187,6 +187,8 @@ function failureOf(cause: unknown): ConsumerError {
   let words = 'The handler failed with something that is no error.';
   try {
     words = String(cause instanceof Error ? cause.message : cause);
+    // Such as "fetch failed", which does not say why.
+    if (cause instanceof TypeError && cause.cause instanceof Error) words += `: ${cause.cause.message}`;
   } catch {
     // An object without a text.
   }

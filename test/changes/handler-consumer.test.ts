@@ -137,6 +137,11 @@ describe.each(DATABASES)('on %s', async (kind) => {
 
   test.each<[string, unknown, string]>([
     ['an error', new Error('It is closed (Bearer A1b2C3d4E5f6G7h8I9).'), 'It is closed (Bearer [redacted]).'],
+    [
+      'a failed fetch',
+      new TypeError('fetch failed', { cause: new Error('no route') }),
+      'fetch failed: no route',
+    ],
     ['a text', 'closed', 'closed'],
     ['nothing to read', Object.create(null), 'no error'],
     ['a long text', 'much '.repeat(9_000), 'much '.repeat(190)],

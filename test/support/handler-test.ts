@@ -5,7 +5,14 @@ import { readSettings } from '../../src/config/fork-settings.ts';
 import { ConfigError } from '../../src/config/variables.ts';
 import { RESOURCES } from '../../src/integration/resources.ts';
 import type { HandlerTables, Settings } from '../../src/integration/types.ts';
-import type { Company, CompanySpec, RecordChanges, Sandbox } from '../../src/sandbox/sandbox.ts';
+import type {
+  Company,
+  CompanySpec,
+  RecordChanges,
+  Sandbox,
+  SeededResource,
+} from '../../src/sandbox/sandbox.ts';
+import '../../src/sandbox/vitest.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import type { Resource } from '../../src/sync/resource.ts';
 import { HttpBrowser } from './http-browser.ts';
@@ -58,7 +65,7 @@ const FORK = { resources: RESOURCES, settings: () => import('../../src/integrati
  */
 export async function startHandlerTest(
   handler: ChangeHandler,
-  records: Pick<CompanySpec, 'contacts' | 'conversations'> = {},
+  records: Pick<CompanySpec, SeededResource> = {},
   { settings: variables = {}, fork = FORK }: HandlerTestOptions = {},
 ): Promise<HandlerTest> {
   const { settings, problems } = await readSettings(fork.settings, variables);
