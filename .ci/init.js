@@ -115,6 +115,6 @@ process.stdout.write(`This is ${name} (package ${slug}), made from version ${ver
 ${origin}
 Changed: ${[...new Set(changed)].join(', ') || 'nothing'}.
 
-Next: set ${support === undefined ? 'support and colour' : 'the colour'} in ${INFO}. docs/upgrade.md says where a logo, pages and a README go.
+Next: set ${/@example\.com/.test(readFileSync(INFO, 'utf8')) ? 'support and colour' : 'the colour'} in ${INFO}. docs/upgrade.md says where a logo, pages and a README go.
 Then run npm run check and npm run test:quick, and commit.
 `);
