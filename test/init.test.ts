@@ -81,7 +81,7 @@ describe('npm run init', () => {
   });
 
   test('may run again, with other words and the same origin', async () => {
-    await init('--name', 'Acme', '--from', 'https://git.example/template.git');
+    await init('--name', 'Acme', '--from', 'https://ada:secret@git.example/template.git');
     const { template } = JSON.parse(read('package.json'));
     commit();
     expect(await init('--name', 'Acme Sync', '--holder', 'Acme Ltd')).toMatchObject({ code: 0 });

@@ -205,18 +205,9 @@ describe('45. A fork with a handler, a resource, a table and a view of its own t
     const template = createTemplate();
     const fork = createFork(template);
     linkPackages(fork);
-    await fork.run('npm', [
-      'run',
-      'init',
-      '--',
-      '--name',
-      'Acme',
-      '--from',
-      `file://me:hush@${template.dir}`,
-    ]);
-    fork.editJson('package.json', (content) => {
-      content.template.url = template.dir;
-      Object.assign(content.scripts, { check: 'echo our check', 'test:quick': 'echo our suite' });
+    await fork.run('npm', ['run', 'init', '--', '--name', 'Acme', '--from', template.dir]);
+    fork.editJson('package.json', ({ scripts }) => {
+      Object.assign(scripts, { check: 'echo our check', 'test:quick': 'echo our suite' });
     });
     fork.commit('Make it ours');
     template.edit(SOURCE, /\n$/, '\n// A fix.\n');
