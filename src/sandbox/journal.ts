@@ -101,6 +101,11 @@ export function bodyOf({ headers, body }: Content): unknown {
   }
 }
 
+/** Whether what has this name, a header or a member, is secret. */
+export function isSecret(name: string): boolean {
+  return SECRET_HEADER.test(name) || SECRET_NAME.test(name);
+}
+
 /** A value of a body or header without the secrets in it. */
 export function blanked(value: unknown): unknown {
   if (typeof value === 'string') {
@@ -118,7 +123,7 @@ export function blanked(value: unknown): unknown {
 /** Headers and body without secrets. */
 function shownContent(content: Content): JournalContent {
   const headers = Object.entries(content.headers).map(([name, value]) => {
-    return [name, SECRET_HEADER.test(name) ? HIDDEN : blanked(String(value))];
+    return [name, isSecret(name) ? HIDDEN : blanked(String(value))];
   });
   const size = Buffer.byteLength(content.body);
   let body = bodyOf(content);
@@ -185,6 +190,11 @@ export class Journal {
       request: request === undefined ? null : shownContent(request),
       answer: answer === undefined ? null : shownContent(answer),
     };
+  }
+
+  /** The path as it came. */
+  pathOf({ n, path }: JournalRow): string {
+    return this.#exchanged.get(n)?.path ?? path;
   }
 
   /** The request of a row; undefined where it is not kept any more. */

@@ -181,8 +181,9 @@ describe('The journal', () => {
       await fetch(`${service.sandbox.apiUrl}/links`, { method: 'POST', headers, body });
     }
     expect(() => service.sandbox.received({ headers: { authorization: 'x' } })).toThrow(
-      '"Bearer [hidden]" came',
+      'headers.authorization: "x" was wanted, and a secret came',
     );
+    expect(() => service.sandbox.received({ body: { client_secret: 'x' } })).toThrow('and a secret came');
     const more = service.sandbox.requests({ after: 5, details: true });
     expect(more).toHaveLength(bodies.length);
     expect(JSON.stringify(more)).not.toContain('hush');

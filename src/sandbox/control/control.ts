@@ -14,7 +14,6 @@ import { loadWorld, saveWorld } from '../snapshots.ts';
 import { changeRecords, unknownId } from '../state/change-records.ts';
 import type * as Shown from '../types.ts';
 import type { Host } from '../world.ts';
-import { nearestOf } from './nearest.ts';
 import { findReceived } from './received.ts';
 import { SCHEMA } from './schemas.ts';
 import { showCompany, showState } from './state.ts';
@@ -99,6 +98,26 @@ function changeRecordsOf({ world }: Host, changes: Shown.RecordChanges, { params
   const company = world.companies.get(params.company_id ?? '');
   if (company === undefined) throw new Problem(404, `There is no company ${params.company_id}.`);
   return changeRecords(company, changes, world.clock.now());
+}
+
+/** How many characters differ at least: inserted, left out or replaced. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (const [i, char] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries()) {
+      const replaced = (row[j] ?? 0) + (char === other ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/** The name that is most like a given one; undefined without names. */
+function nearestOf(given: string, names: readonly string[]): string | undefined {
+  const near = names.map((name) => ({ name, by: distance(given.slice(0, 200), name) }));
+  return near.toSorted((a, b) => a.by - b.by)[0]?.name;
 }
 
 /** @throws Problem (400) that names the nearest if no route has this path */
@@ -188,10 +207,7 @@ function listRequests({ world: { journal } }: Host, sent: z.output<typeof SCHEMA
   const rows = journal
     .after(sent.after)
     .filter(({ method }) => method === (sent.method?.toUpperCase() ?? method))
-    .filter((row) => {
-      const { path } = journal.received(row) ?? row;
-      return sent.path === undefined || matchPath(sent.path, path) !== undefined;
-    })
+    .filter((row) => sent.path === undefined || matchPath(sent.path, journal.pathOf(row)) !== undefined)
     .slice(0, sent.limit);
   return sent.details === 'true' ? rows.map((row) => journal.detailed(row)) : rows;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Problem } from '../http/answer.ts';
 import { matchPath } from '../http/router.ts';
-import { blanked, bodyOf, type Journal, type Received } from '../journal.ts';
+import { blanked, bodyOf, isSecret, type Journal, type Received } from '../journal.ts';
 import type { JournalRow, WantedRequest } from '../types.ts';
 
 const SHOWN_MAX = 200;
@@ -37,7 +37,8 @@ function differences(place: string, wanted: unknown, given: unknown): string[] {
   if (Array.isArray(wanted) && Array.isArray(given) && wanted.length === given.length) {
     return wanted.flatMap((value, at) => differences(`${place}.${at}`, value, given[at]));
   }
-  return [`${place}: ${shown(wanted)} was wanted, and ${shown(given)} came`];
+  const came = isSecret(place.slice(place.lastIndexOf('.') + 1)) ? 'a secret' : shown(given);
+  return [`${place}: ${shown(wanted)} was wanted, and ${came} came`];
 }
 
 /** Where a request is not as wanted: none for one that is. @param sent undefined if it is not kept any more */
