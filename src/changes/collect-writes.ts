@@ -14,7 +14,7 @@ type WriteOperation = {
   [Op in Operation]: (typeof API)[Op]['method'] extends 'GET' ? never : Op;
 }[Operation];
 
-export interface WriteOptions {
+interface WriteOptions {
   /** Names what the write is for, such as `refund:cnv_1`. A key that was used once adds nothing again. */
   key: string;
   /** Whether the first request under the key stands, instead of an error, if this one differs: say so if texts change. */

@@ -13,13 +13,13 @@ export interface CallOptions {
   repeatable?: boolean;
 }
 
-export interface ListOptions extends CallOptions {
+interface ListOptions extends CallOptions {
   /** Results a page. The default is the service's (Limits, "Pagination sizes"). */
   limit?: number;
 }
 
 /** Asks for the answer before the message exists (Resources, "Message"). */
-export interface AsyncOptions extends CallOptions {
+interface AsyncOptions extends CallOptions {
   respondAsync: true;
 }
 

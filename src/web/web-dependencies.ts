@@ -43,7 +43,7 @@ export interface OperationsOverview extends StatusPage {
 }
 
 /** The change feed of a list, as lines of JSON in the order of their `seq`. */
-export interface ChangeFeed {
+interface ChangeFeed {
   /**
    * @param range.after the last `seq` that is left out; 0 gives the whole copy
    */

@@ -1,8 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { z } from 'zod';
-import type { ErrorBody } from '../../contract/errors.ts';
 
 const MESSAGE_MAX = 400;
+
+/** Body of every API error (Errors; for other statuses than 429 our choice is the same object). */
+interface ErrorBody {
+  _error: { status: number; title: string; message: string };
+}
 
 /** An answer, ready to be sent; header names in lower case. */
 export interface Answer {
